@@ -1,0 +1,150 @@
+"""Long readings of the log, in batches: events by filter, and sessions by latest change."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Any
+
+from ..model import Event, SessionRow
+from . import changes
+from .events import COLUMNS
+
+BATCH_ROWS = 500
+
+Reading = Callable[[], AbstractContextManager[sqlite3.Connection]]
+
+
+@dataclass(frozen=True, slots=True)
+class EventFilter:
+    """Which events to list; empty means all.
+
+    actors are `type` or `type:id`; after and through are sequences (exclusive, inclusive);
+    later_than and until are epoch ms (exclusive, inclusive).
+    """
+
+    session_keys: tuple[str, ...] = ()
+    agent_id: str | None = None
+    kinds: tuple[str, ...] = ()
+    actors: tuple[str, ...] = ()
+    run_id: str | None = None
+    after: int | None = None
+    through: int | None = None
+    later_than: int | None = None
+    until: int | None = None
+
+    def where(self) -> tuple[str, list[Any]]:
+        """The SQL condition and its values."""
+        parts: list[str] = []
+        values: list[Any] = []
+        for column, accepted in (("session_key", self.session_keys), ("kind", self.kinds)):
+            if accepted:
+                parts.append(f"{column} IN ({', '.join('?' * len(accepted))})")
+                values += accepted
+        if self.actors:
+            pairs = [actor.partition(":") for actor in self.actors]
+            parts.append(
+                "("
+                + " OR ".join("actor_type = ?" + " AND actor_id = ?" * bool(colon) for _, colon, _ in pairs)
+                + ")"
+            )
+            values += [text for kind, colon, actor in pairs for text in ((kind, actor) if colon else (kind,))]
+        for test, value in (
+            ("agent_id = ?", self.agent_id),
+            ("run_id = ?", self.run_id),
+            ("sequence > ?", self.after),
+            ("sequence <= ?", self.through),
+            ("occurred_at > ?", self.later_than),
+            ("occurred_at <= ?", self.until),
+        ):
+            if value is not None:
+                parts.append(test)
+                values.append(value)
+        return " AND ".join(parts) or "true", values
+
+
+def events(reading: Reading, chosen: EventFilter, *, newest: int | None = None) -> Iterator[Event]:
+    """Events in order of sequence; `newest` keeps only that many from the end.
+
+    The upper bound is the log's newest sequence at the start. Each batch is one read
+    transaction; none is held while the caller works.
+    """
+    where, values = chosen.where()
+    with reading() as connection:
+        end = changes.newest_sequence(connection)
+        after = -1 if newest is None else _start(connection, where, values, end, newest)
+    while True:
+        with reading() as connection:
+            rows = connection.execute(
+                f"SELECT {COLUMNS} FROM session_state_events WHERE {where} AND sequence > ? AND sequence <= ?"
+                f" ORDER BY sequence LIMIT {BATCH_ROWS}",
+                (*values, after, end),
+            ).fetchall()
+        yield from (Event(*row) for row in rows)
+        if len(rows) < BATCH_ROWS:
+            return
+        after = rows[-1][0]
+
+
+def _start(connection: sqlite3.Connection, where: str, values: list[Any], end: int, newest: int) -> int:
+    if newest == 0:
+        return end
+    row = connection.execute(
+        f"SELECT sequence FROM session_state_events WHERE {where} AND sequence <= ?"
+        " ORDER BY sequence DESC LIMIT 1 OFFSET ?",
+        (*values, end, newest - 1),
+    ).fetchone()
+    return row[0] - 1 if row else -1
+
+
+_SESSIONS = """
+    SELECT h.session_key, h.agent_id, h.last_sequence, h.pruned_max_sequence, h.updated_at,
+      (SELECT count(*) FROM session_state_events e
+        WHERE e.session_key = h.session_key AND e.agent_id = h.agent_id),
+      (SELECT min(e.sequence) FROM session_state_events e
+        WHERE e.session_key = h.session_key AND e.agent_id = h.agent_id),
+      (SELECT count(*) FROM session_watch_cursors c WHERE c.target_session_key = h.session_key),
+      (SELECT count(*) FROM session_watch_cursors c WHERE c.target_session_key = h.session_key
+        AND c.material_sequence > c.last_seen_sequence)
+    FROM session_state_heads h
+    WHERE h.last_sequence < ? AND (? IS NULL OR h.agent_id = ?)
+    ORDER BY h.last_sequence DESC LIMIT ?
+"""
+
+
+def sessions(
+    reading: Reading, *, agent_id: str | None = None, most: int | None = None
+) -> Iterator[SessionRow]:
+    """Sessions with a head, the latest change first."""
+    before, left = changes.SAFE_MAX, most
+    while left is None or left > 0:
+        size = BATCH_ROWS if left is None else min(left, BATCH_ROWS)
+        with reading() as connection:
+            rows = connection.execute(_SESSIONS, (before, agent_id, agent_id, size)).fetchall()
+            batch = [_session(connection, row) for row in rows]
+        yield from batch
+        if len(batch) < size:
+            return
+        before = batch[-1].version
+        left = None if left is None else left - len(batch)
+
+
+def _session(connection: sqlite3.Connection, row: tuple[Any, ...]) -> SessionRow:
+    key, agent, version, watermark, updated_at, count, oldest, watchers, pending = row
+    last = connection.execute(
+        f"SELECT {COLUMNS} FROM session_state_events WHERE sequence = ? AND session_key = ?", (version, key)
+    ).fetchone()
+    return SessionRow(
+        key,
+        agent,
+        version,
+        watermark,
+        count,
+        oldest,
+        watchers,
+        pending,
+        Event(*last) if last else None,
+        updated_at,
+    )

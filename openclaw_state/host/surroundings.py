@@ -1,0 +1,64 @@
+"""What an OpenClaw state directory answers to the core's questions."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+
+from ..core.keys import agent_of
+from ..core.surroundings import STORE_UNKNOWN
+from ..model import Cursor, Delivery
+from .agentdb import configured_store, default_store, session_rows
+from .config import store_doubt
+
+
+class StateDirectory:
+    """The per-agent stores of one state directory.
+
+    store is a configured `session.store` template; without one the default layout holds,
+    unless openclaw.json may say otherwise: then paths and delivery are unknown.
+    """
+
+    def __init__(
+        self, root: str, *, store: str | None = None, environ: Mapping[str, str] | None = None
+    ) -> None:
+        self.root = root
+        self._template = store
+        self._doubt = None if store else store_doubt(root, os.environ if environ is None else environ)
+
+    def store_path(self, watcher: str) -> str | None:
+        agent = agent_of(watcher)
+        return None if self._doubt or agent is None else self._store(agent)
+
+    def delivery(self, cursor: Cursor) -> Delivery:
+        if cursor.store_path is None:
+            return STORE_UNKNOWN
+        if self._doubt:
+            return Delivery(None, "unknown", self._doubt)
+        if cursor.store_path == self.store_path(cursor.watcher):
+            return Delivery(True, "yes", "the watcher's store is the current one")
+        return Delivery(False, "other store", f"the watch names {cursor.store_path}")
+
+    def sessions_exist(self, keys: Iterable[str]) -> dict[str, bool | None]:
+        answers: dict[str, bool | None] = {}
+        by_agent: dict[str, list[str]] = {}
+        for key in keys:
+            agent = agent_of(key)
+            if agent is None:
+                answers[key] = None
+            else:
+                by_agent.setdefault(agent, []).append(key)
+        for agent, own in by_agent.items():
+            rows = session_rows(self._store(agent), own)
+            for key in own:
+                known = rows is not None and (key in rows or not self._doubt)
+                answers[key] = key in rows if known and rows is not None else None
+        return answers
+
+    def is_busy(self, key: str) -> bool | None:
+        agent = agent_of(key)
+        rows = session_rows(self._store(agent), [key]) if agent else None
+        return None if rows is None else rows.get(key) == "running"
+
+    def _store(self, agent: str) -> str:
+        return configured_store(self._template, agent) if self._template else default_store(self.root, agent)

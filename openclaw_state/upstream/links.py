@@ -1,0 +1,156 @@
+"""Rows of session_upstream_links (contract, signal-log section 15)."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from typing import Any
+
+from ..core.javascript import json_text
+from ..model import Link
+
+_COLUMNS = (
+    "session_key, agent_id, catalog_id, host_id, thread_id, upstream_kind, upstream_ref_json,"
+    " last_marker_json, created_at, updated_at, last_scanned_at"
+)
+
+
+def upsert(
+    connection: sqlite3.Connection,
+    *,
+    session_key: str,
+    agent_id: str,
+    catalog_id: str,
+    host_id: str,
+    thread_id: str,
+    upstream_kind: str,
+    upstream_ref: Any = None,
+    marker: Any = None,
+    if_absent: bool = False,
+    now: int,
+) -> bool:
+    """Store a link; True when a row was written.
+
+    An existing link keeps created_at, and keeps marker and last_scanned_at while it still
+    names the same source; if_absent leaves it as it is.
+    """
+    same = (
+        "thread_id IS excluded.thread_id AND host_id IS excluded.host_id"
+        " AND upstream_kind IS excluded.upstream_kind AND upstream_ref_json IS excluded.upstream_ref_json"
+    )
+    update = (
+        "DO NOTHING"
+        if if_absent
+        else f"DO UPDATE SET last_marker_json = iif({same}, last_marker_json, excluded.last_marker_json),"
+        f" last_scanned_at = iif({same}, last_scanned_at, NULL), catalog_id = excluded.catalog_id,"
+        " host_id = excluded.host_id, thread_id = excluded.thread_id, upstream_kind = excluded.upstream_kind,"
+        " upstream_ref_json = excluded.upstream_ref_json, updated_at = excluded.updated_at"
+    )
+    written = connection.execute(
+        f"INSERT INTO session_upstream_links ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, NULL)"
+        f" ON CONFLICT (session_key, agent_id) {update}",
+        (
+            session_key,
+            agent_id,
+            catalog_id,
+            host_id,
+            thread_id,
+            upstream_kind,
+            _stored(upstream_ref),
+            _stored(marker),
+            now,
+            now,
+        ),
+    ).rowcount
+    return bool(written)
+
+
+def read(connection: sqlite3.Connection, session_key: str, agent_id: str) -> Link | None:
+    """The link of one session under one agent."""
+    row = connection.execute(
+        f"SELECT {_COLUMNS} FROM session_upstream_links WHERE session_key = ? AND agent_id = ?",
+        (session_key, agent_id),
+    ).fetchone()
+    return _link(row) if row else None
+
+
+def set_marker(
+    connection: sqlite3.Connection,
+    session_key: str,
+    agent_id: str,
+    marker: Any,
+    *,
+    expected_updated_at: int | None = None,
+    now: int,
+) -> bool:
+    """Move the marker and the times of a link; False when it is gone or was changed meanwhile."""
+    return bool(
+        connection.execute(
+            "UPDATE session_upstream_links SET last_marker_json = ?, last_scanned_at = ?, updated_at = ?"
+            " WHERE session_key = ? AND agent_id = ? AND updated_at = ifnull(?, updated_at)",
+            (_stored(marker), now, now, session_key, agent_id, expected_updated_at),
+        ).rowcount
+    )
+
+
+def delete(
+    connection: sqlite3.Connection, session_key: str, agent_id: str, *, expected_updated_at: int | None = None
+) -> str:
+    """Remove a link: `deleted`, or in guarded form `absent` or `changed`."""
+    removed = connection.execute(
+        "DELETE FROM session_upstream_links"
+        " WHERE session_key = ? AND agent_id = ? AND updated_at = ifnull(?, updated_at)",
+        (session_key, agent_id, expected_updated_at),
+    ).rowcount
+    if removed or expected_updated_at is None:
+        return "deleted"
+    return "changed" if read(connection, session_key, agent_id) else "absent"
+
+
+def has_link(connection: sqlite3.Connection, session_key: str) -> bool:
+    """Is the session linked under any agent?"""
+    row = connection.execute(
+        "SELECT 1 FROM session_upstream_links WHERE session_key = ? LIMIT 1", (session_key,)
+    ).fetchone()
+    return row is not None
+
+
+def source_key(link: Link) -> str:
+    """The 16 hex digits that name a link's source in dedupe keys (contract, signal-log section 5)."""
+    import hashlib
+
+    text = "\0".join((link.host_id, link.thread_id, json_text(link.upstream_ref)))
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
+def watched(connection: sqlite3.Connection) -> dict[str, list[Link]]:
+    """Links that the monitor visits, by catalog: the session is watched and has one link only."""
+    rows = connection.execute(
+        f"SELECT {_COLUMNS} FROM session_upstream_links AS link"
+        " WHERE EXISTS (SELECT 1 FROM session_watch_cursors WHERE target_session_key = link.session_key)"
+        " AND (SELECT count(*) FROM session_upstream_links WHERE session_key = link.session_key) = 1"
+        " ORDER BY catalog_id, session_key"
+    )
+    grouped: dict[str, list[Link]] = {}
+    for row in rows:
+        link = _link(row)
+        grouped.setdefault(link.catalog_id, []).append(link)
+    return grouped
+
+
+def _link(row: tuple[Any, ...]) -> Link:
+    fields = list(row)
+    for index in (6, 7):
+        fields[index] = _parsed(fields[index])
+    return Link(*fields)
+
+
+def _stored(value: Any) -> str | None:
+    return None if value is None else json_text(value)
+
+
+def _parsed(text: str | None) -> Any:
+    try:
+        return None if text is None else json.loads(text)
+    except ValueError:
+        return None
