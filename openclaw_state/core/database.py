@@ -275,8 +275,8 @@ def require_strict_tables(version: tuple[int, ...] | None = None) -> None:
     version = sqlite3.sqlite_version_info if version is None else version
     if version < (3, 37):
         raise ConfigurationError(
-            f"SQLite {'.'.join(map(str, version))} cannot read OpenClaw's STRICT tables; 3.37 is the oldest that can",
-            hint="use a Python built against a newer SQLite",
+            f"SQLite {'.'.join(map(str, version))} cannot read OpenClaw's STRICT tables",
+            hint="use a Python built against SQLite 3.37 or newer",
         )
 
 
@@ -387,31 +387,27 @@ def translated(path: str) -> Iterator[None]:
 
 
 def _from_sqlite(error: sqlite3.Error, path: str) -> StateError | None:
-    name = getattr(error, "sqlite_errorname", None) or ""
-    match name.removeprefix("SQLITE_").split("_")[0]:
-        case "BUSY" | "LOCKED":
+    code = getattr(error, "sqlite_errorcode", 0)
+    if code == sqlite3.SQLITE_IOERR_SHORT_READ:
+        return BadDatabaseError(f"{path} is truncated", hint="restore it from a backup; nothing was changed")
+    match code & 0xFF:
+        case sqlite3.SQLITE_BUSY | sqlite3.SQLITE_LOCKED:
             return BusyError(
-                f"{path} is locked by another process", hint="try again, or wait longer with --lock-wait"
+                f"{path} is locked by another process", hint="try again, or wait with --lock-wait"
             )
-        case "CORRUPT" | "NOTADB" | "FORMAT":
-            return BadDatabaseError(
-                f"{path} is damaged: {error}", hint="restore it from a backup; nothing was changed"
-            )
-        case "IOERR" if name == "SQLITE_IOERR_SHORT_READ":
-            return BadDatabaseError(
-                f"{path} is truncated", hint="restore it from a backup; nothing was changed"
-            )
-        case "CANTOPEN" if not _exists(path):
+        case sqlite3.SQLITE_CORRUPT | sqlite3.SQLITE_NOTADB | sqlite3.SQLITE_FORMAT:
+            return BadDatabaseError(f"{path} is damaged: {error}", hint="restore it from a backup")
+        case sqlite3.SQLITE_CANTOPEN if not _exists(path):
             return NoDatabaseError(f"there is no database at {path}")
-        case "CANTOPEN" | "READONLY" | "PERM" | "AUTH":
+        case sqlite3.SQLITE_CANTOPEN | sqlite3.SQLITE_READONLY | sqlite3.SQLITE_PERM | sqlite3.SQLITE_AUTH:
             return AccessError(
-                f"{path} cannot be opened: {error}", hint="check the owner and mode of it and its folder"
+                f"{path} cannot be opened: {error}", hint="check its owner and mode, and its folder's"
             )
-        case "IOERR" | "FULL" | "NOLFS":
+        case sqlite3.SQLITE_IOERR | sqlite3.SQLITE_FULL | sqlite3.SQLITE_NOLFS:
             return StorageError(
                 f"the disk refused to store {path}: {error}", hint="free some space, then try again"
             )
-        case "CONSTRAINT" | "MISMATCH" | "TOOBIG":
+        case sqlite3.SQLITE_CONSTRAINT | sqlite3.SQLITE_MISMATCH | sqlite3.SQLITE_TOOBIG:
             return UsageError(f"the database does not accept this value: {error}")
         case _:
             return None

@@ -87,9 +87,9 @@ def append(
         return Appended(_holder(connection, draft.dedupe_key), duplicate=True)
     sequence = cursor.lastrowid or 0
     connection.execute(
-        "INSERT INTO session_state_heads (session_key, agent_id, last_sequence, updated_at) VALUES (?, ?, ?, ?)"
-        " ON CONFLICT (session_key, agent_id) DO UPDATE SET last_sequence = excluded.last_sequence,"
-        " updated_at = excluded.updated_at",
+        "INSERT INTO session_state_heads (session_key, agent_id, last_sequence, updated_at)"
+        " VALUES (?, ?, ?, ?) ON CONFLICT (session_key, agent_id) DO UPDATE"
+        " SET last_sequence = excluded.last_sequence, updated_at = excluded.updated_at",
         (draft.session_key, draft.agent_id, sequence, now),
     )
     event = Event(

@@ -420,7 +420,8 @@ def newest_version(connection: sqlite3.Connection, session_key: str) -> int:
 def _lag(connection: sqlite3.Connection, cursor: Cursor) -> int:
     marks = ", ".join("?" * len(NOTIFYING_KINDS))
     row = connection.execute(
-        f"SELECT count(*) FROM session_state_events WHERE session_key = ? AND sequence > ? AND kind IN ({marks})",
+        "SELECT count(*) FROM session_state_events"
+        f" WHERE session_key = ? AND sequence > ? AND kind IN ({marks})",
         (cursor.target, cursor.seen, *NOTIFYING_KINDS),
     ).fetchone()
     return int(row[0])

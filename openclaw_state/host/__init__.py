@@ -1,0 +1,1 @@
+"""OpenClaw around the database: where it stands, its stores, its configuration, its gateway."""

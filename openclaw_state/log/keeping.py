@@ -1,0 +1,91 @@
+"""Keeping a signal log: retention, endings, upstream links."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..core import lifecycle, retention
+from ..model import Forgotten, Limits, Pruned
+from ..upstream import links
+from .opened import Opened
+
+
+class Keeping(Opened):
+    """The methods that remove, and those that keep links (contract, signal-log sections 12, 14, 15)."""
+
+    def prune(self, limits: Limits | None = None, *, dry_run: bool = False) -> Pruned:
+        """Apply retention, or plan it; limits default to OpenClaw's 30 days and 50,000 rows."""
+        now = self._clock()
+        if dry_run:
+            with self._database.reading() as connection:
+                return retention.plan(connection, limits or self._limits, now=now)
+        return retention.apply(self._database, limits or self._limits, now=now)
+
+    def forget(self, session_key: str, *, agent_id: str | None = None, dry_run: bool = False) -> Forgotten:
+        """Delete a session's log, head, link and every watch by or on it (section 14)."""
+        agent = self._agent(session_key, agent_id)
+        if dry_run:
+            with self._database.reading() as connection:
+                return lifecycle.plan_forget(connection, session_key, agent)
+        with self._database.writing() as connection:
+            return lifecycle.forget(connection, session_key, agent)
+
+    def upsert_link(
+        self,
+        session_key: str,
+        *,
+        catalog_id: str,
+        host_id: str,
+        thread_id: str,
+        upstream_kind: str,
+        upstream_ref: Any = None,
+        marker: Any = None,
+        agent_id: str | None = None,
+        if_absent: bool = False,
+    ) -> bool:
+        """Store the link of an adopted session; True when a row was written (section 15)."""
+        with self._database.writing() as connection:
+            return links.upsert(
+                connection,
+                session_key=session_key,
+                agent_id=self._agent(session_key, agent_id),
+                catalog_id=catalog_id,
+                host_id=host_id,
+                thread_id=thread_id,
+                upstream_kind=upstream_kind,
+                upstream_ref=upstream_ref,
+                marker=marker,
+                if_absent=if_absent,
+                now=self._clock(),
+            )
+
+    def set_link_marker(
+        self,
+        session_key: str,
+        marker: Any,
+        *,
+        agent_id: str | None = None,
+        expected_updated_at: int | None = None,
+    ) -> bool:
+        """Move a link's marker; False when the link is gone or was changed meanwhile."""
+        with self._database.writing() as connection:
+            return links.set_marker(
+                connection,
+                session_key,
+                self._agent(session_key, agent_id),
+                marker,
+                expected_updated_at=expected_updated_at,
+                now=self._clock(),
+            )
+
+    def delete_link(
+        self, session_key: str, *, agent_id: str | None = None, expected_updated_at: int | None = None
+    ) -> str:
+        """Remove a link: `deleted`, or with expected_updated_at also `absent` or `changed`."""
+        with self._database.writing() as connection:
+            return links.delete(
+                connection,
+                session_key,
+                self._agent(session_key, agent_id),
+                expected_updated_at=expected_updated_at,
+            )
