@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import sqlite3
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Any
 
 from ..errors import UsageError
@@ -144,15 +144,3 @@ def _number(text: str) -> float | None:
         return float(text)
     except ValueError:
         return math.nan
-
-
-def all_changes(
-    connection: sqlite3.Connection, session_key: str, agent_id: str, since: int
-) -> Iterator[Event]:
-    """Every change after `since`, page by page, to the head as it is now."""
-    while True:
-        page = read_changes(connection, session_key, agent_id, since)
-        yield from page.events
-        if not page.truncated:
-            return
-        since = page.events[-1].sequence

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 
+from ..errors import UsageError
 from .javascript import trim
 
 MAX_AGENT_ID = 64
@@ -36,6 +37,19 @@ def agent_of(key: str) -> str | None:
     """The agent that an agent-qualified key names, normalised; None for a bare key."""
     parsed = parse(key)
     return normalize_agent_id(parsed[0]) if parsed else None
+
+
+def owner(key: str, agent_id: str | None) -> str:
+    """The agent that records under a key: its own, or for a bare key the given one.
+
+    Raises UsageError when none is known, or when the given one contradicts the key.
+    """
+    own = agent_of(key)
+    if own is None and not agent_id:
+        raise UsageError(f"the key {key!r} names no agent", hint="say whose it is with --agent or agent_id")
+    if own is not None and agent_id is not None and agent_id != own:
+        raise UsageError(f"agent {agent_id!r} contradicts the key {key!r}")
+    return agent_id or own or ""
 
 
 def is_subagent(key: str) -> bool:

@@ -148,3 +148,22 @@ def _session(connection: sqlite3.Connection, row: tuple[Any, ...]) -> SessionRow
         Event(*last) if last else None,
         updated_at,
     )
+
+
+def count_sessions(connection: sqlite3.Connection, agent_id: str | None = None) -> int:
+    """How many sessions have a head."""
+    row = connection.execute(
+        "SELECT count(*) FROM session_state_heads WHERE ? IS NULL OR agent_id = ?", (agent_id, agent_id)
+    ).fetchone()
+    return int(row[0])
+
+
+def known_keys(connection: sqlite3.Connection) -> list[str]:
+    """Every key that a head, a cursor or a link names."""
+    rows = connection.execute(
+        "SELECT session_key FROM session_state_heads"
+        " UNION SELECT watcher_session_key FROM session_watch_cursors"
+        " UNION SELECT target_session_key FROM session_watch_cursors"
+        " UNION SELECT session_key FROM session_upstream_links"
+    )
+    return [key for (key,) in rows]

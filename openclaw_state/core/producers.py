@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from ..errors import UsageError
@@ -171,3 +172,94 @@ def outcome_of(error: BaseException) -> str | None:
     if isinstance(error, KeyboardInterrupt) or "CancelledError" in names:
         return "cancelled"
     return "error"
+
+
+def typed(
+    kind: str,
+    session_key: str,
+    agent_id: str,
+    *,
+    actor: tuple[str, str | None] | None = None,
+    summary: str | None = None,
+    dedupe_key: str | None = None,
+    payload: dict[str, Any] | None = None,
+    outcome: str | None = None,
+    run_id: str | None = None,
+    session_id: str | None = None,
+    watchers: tuple[str, ...] = (),
+) -> Draft:
+    """An event of one kind, with what its producer would fill in where nothing was given.
+
+    Raises UsageError for what the kind needs and cannot invent, and for an outcome where none
+    belongs.
+    """
+    if outcome is not None and kind != "run_failed":
+        raise UsageError("only run_failed has an outcome")
+    filled = _filled(
+        kind, session_key, agent_id, actor, payload or {}, outcome or "error", run_id, session_id
+    )
+    given: dict[str, Any] = {
+        "summary": summary,
+        "dedupe_key": dedupe_key,
+        "payload": {**(filled.payload or {}), **payload} if payload is not None else None,
+        "run_id": run_id,
+        "session_id": session_id,
+        "watchers": tuple(dict.fromkeys((*watchers, *filled.watchers))),
+    }
+    if actor is not None:
+        given |= {"actor_type": actor[0], "actor_id": actor[1]}
+    return replace(filled, **{name: value for name, value in given.items() if value is not None})
+
+
+def _filled(
+    kind: str,
+    session_key: str,
+    agent_id: str,
+    actor: tuple[str, str | None] | None,
+    payload: Mapping[str, Any],
+    outcome: str,
+    run_id: str | None,
+    session_id: str | None,
+) -> Draft:
+    who, identity = actor or (None, None)
+    channel = payload.get("channel") if isinstance(payload.get("channel"), str) else None
+    match kind:
+        case "human_direct_message":
+            return human_message(session_key, agent_id, channel=channel, watchers=())
+        case "goal_changed":
+            return goal_changed(session_key, agent_id, summary="goal updated", watchers=())
+        case "created":
+            return session_created(
+                session_key,
+                agent_id,
+                session_id=_need(session_id, kind, "a session id"),
+                actor_type=_need(who, kind, "its creator as actor"),
+                actor_id=identity,
+            )
+        case "child_spawned":
+            return child_spawned(
+                session_key,
+                agent_id,
+                requester=_need(identity, kind, "its requester as actor (agent:KEY)"),
+                run_id=_need(run_id, kind, "a run id"),
+            )
+        case "run_completed" | "run_failed":
+            failed = outcome if kind == "run_failed" else None
+            return run_ended(session_key, agent_id, run_id=_need(run_id, kind, "a run id"), outcome=failed)
+        case "adopted":
+            catalog = _need(payload.get("catalogId"), kind, "catalogId in its payload")
+            return adopted(session_key, agent_id, catalog_id=catalog, host_id=payload.get("hostId", "local"))
+        case "upstream_missing":
+            return Draft(
+                session_key, agent_id, kind, "system", f"upstream missing via {channel_name(channel)}"
+            )
+        case "compacted":
+            return Draft(session_key, agent_id, kind, "system", "session compacted")
+        case _:
+            return Draft(session_key, agent_id, kind, _need(who, kind, "an actor"), kind)
+
+
+def _need(value: Any, kind: str, what: str) -> str:
+    if isinstance(value, str) and value:
+        return value
+    raise UsageError(f"{kind} needs {what}")

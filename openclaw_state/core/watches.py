@@ -361,6 +361,16 @@ def remove(connection: sqlite3.Connection, watcher: str, target: str | None = No
     ).rowcount
 
 
+def remove_unchanged(connection: sqlite3.Connection, cursor: Cursor, *, unless_pending: bool) -> int:
+    """Delete a watch unless it was touched since it was read, or is pending where that protects it."""
+    guard = " AND material_sequence <= last_seen_sequence" if unless_pending else ""
+    return connection.execute(
+        "DELETE FROM session_watch_cursors WHERE watcher_session_key = ? AND target_session_key = ?"
+        f" AND updated_at = ?{guard}",
+        (cursor.watcher, cursor.target, cursor.updated_at),
+    ).rowcount
+
+
 def rearm(
     connection: sqlite3.Connection, shape: Shape, surroundings: Surroundings, *, now: int
 ) -> tuple[list[Raised], list[tuple[Cursor, str]]]:

@@ -11,7 +11,7 @@ from typing import Self
 from ..core import keys, notices, watches
 from ..core.database import DEFAULT_LOCK_WAIT_MS, Database, create_embedded
 from ..core.surroundings import Detached, Embedded, Surroundings, delivery
-from ..errors import RefusedError, UsageError
+from ..errors import RefusedError
 from ..host.location import Location, locate
 from ..model import Cursor, Limits
 
@@ -114,10 +114,7 @@ class Opened:
         return Embedded() if self._database.shape.embedded else Detached()
 
     def _agent(self, session_key: str, agent_id: str | None) -> str:
-        agent = agent_id or keys.agent_of(session_key)
-        if agent is None:
-            raise UsageError(f"the key {session_key!r} names no agent", hint="say whose it is")
-        return agent
+        return agent_id or keys.owner(session_key, None)
 
     def _raised(self, found: Iterable[Cursor]) -> list[watches.Raised]:
         return [

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import sqlite3
+from collections.abc import Callable, Iterable, Iterator
+from typing import TypeVar
 
-from ..core import changes, listing, notices, watches
+from ..core import changes, keys, listing, notices, watches
 from ..core.surroundings import Detached
+from ..errors import UsageError
 from ..model import Changes, CursorReport, Event, Head, Link, Notice, SessionRow
 from ..upstream import links
 from .opened import Opened
+
+T = TypeVar("T")
 
 
 class Reading(Opened):
@@ -57,6 +62,14 @@ class Reading(Opened):
             agent = self._agent(session_key, agent_id)
             return changes.read_changes(connection, session_key, agent, since, limit)
 
+    def all_changes(self, session_key: str, since: int, *, agent_id: str | None = None) -> Iterator[Event]:
+        """Every change after a version, page by page, to the head."""
+        agent, page = self._agent(session_key, agent_id), None
+        while page is None or page.truncated:
+            page = self.changes_since(session_key, since, agent_id=agent)
+            yield from page.events
+            since = page.events[-1].sequence if page.events else since
+
     def version_at(self, session_key: str, instant: int, *, agent_id: str | None = None) -> int:
         """The version that a session had before an instant (epoch ms), as far as events are retained."""
         with self._database.reading() as connection:
@@ -71,6 +84,57 @@ class Reading(Opened):
     def sessions(self, *, agent_id: str | None = None, most: int | None = None) -> Iterator[SessionRow]:
         """Sessions with a head, the latest change first."""
         return listing.sessions(self._database.reading, agent_id=agent_id, most=most)
+
+    def count_sessions(self, *, agent_id: str | None = None) -> int:
+        """How many sessions have a head."""
+        with self._database.reading() as connection:
+            return listing.count_sessions(connection, agent_id)
+
+    def resolve_agent(self, session_key: str, agent_id: str | None = None) -> str | None:
+        """The agent meant for a key: the given one, the key's own, or the only one that has it.
+
+        None for a bare key without a head. Raises UsageError, listing them, when several
+        agents have the key.
+        """
+        if agent_id is not None:
+            return agent_id
+        agents = [head.agent_id for head in self.heads(session_key)]
+        owner = keys.agent_of(session_key)
+        if owner is not None and (owner in agents or not agents):
+            return owner
+        if len(agents) > 1:
+            raise UsageError(
+                f"several agents have the key {session_key}: {', '.join(agents)}",
+                hint=f"choose one with --agent {agents[0]}",
+                agents=agents,
+            )
+        return agents[0] if agents else None
+
+    def similar_keys(self, session_key: str) -> list[str]:
+        """Known keys that look like this one, the closest first; spellings that differ in case lead."""
+        import difflib
+
+        with self._database.reading() as connection:
+            known = listing.known_keys(connection)
+        same = [key for key in known if key.casefold() == session_key.casefold()]
+        close = difflib.get_close_matches(session_key, known, n=3)
+        return list(dict.fromkeys([*same, *close]))[:3]
+
+    def ended_children(self, watcher: str) -> Iterator[Event]:
+        """Ends of child runs newer than what a watcher has seen of them; they open no notice."""
+        for report in self.cursors(watcher=watcher):
+            yield from self.events(
+                listing.EventFilter(
+                    session_keys=(report.cursor.target,),
+                    kinds=("run_completed", "run_failed"),
+                    after=report.cursor.seen,
+                )
+            )
+
+    def inspect(self, question: Callable[[sqlite3.Connection], T]) -> T:
+        """Ask something of another table of the same file, in a read transaction."""
+        with self._database.reading() as connection:
+            return question(connection)
 
     def session_known(self, session_key: str) -> bool | None:
         """Has the session a head, an event, a cursor, a link or a session row? None: cannot be known."""

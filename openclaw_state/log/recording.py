@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 from ..core import keys, notices, producers, retention, watches
@@ -12,6 +13,14 @@ from ..errors import StateError, UsageError
 from ..model import Link, Pruned, Recorded
 from ..upstream import links
 from .opened import Opened
+
+
+@dataclass
+class ChildRun:
+    """A run in progress; outcome is None for success, else error, timeout or cancelled."""
+
+    run_id: str
+    outcome: str | None = None
 
 
 class Recording(Opened):
@@ -54,6 +63,13 @@ class Recording(Opened):
                 tuple(watchers),
             )
         )
+
+    def append(self, draft: Draft, *, only_if_watched: bool = False) -> Recorded:
+        """Append a draft made by `core.producers`.
+
+        only_if_watched records nothing (event None) when no watcher is named or registered.
+        """
+        return self._append(lambda: draft, only_if_watched=only_if_watched and not draft.watchers)
 
     def human_message(
         self,
@@ -200,28 +216,27 @@ class Recording(Opened):
     @contextmanager
     def child_run(
         self, parent: str, child: str, *, run_id: str | None = None, agent_id: str | None = None
-    ) -> Iterator[str]:
-        """Record a child's spawn, run the block, record how it ended; yields the run id.
+    ) -> Iterator[ChildRun]:
+        """Record a child's spawn, run the block, record how it ended.
 
         A TimeoutError (also of subprocess) ends the run as `timeout`, an interrupt or a
-        cancellation as `cancelled`, any other exception as `error`; all are raised on.
+        cancellation as `cancelled`, any other exception as `error`; all are raised on. A block
+        that ends by itself may say otherwise in the run's `outcome`.
         """
-        run = run_id or _new_run_id()
-        self.child_spawned(child, requester=parent, run_id=run, agent_id=agent_id)
-        outcome = None
+        run = ChildRun(run_id or _new_run_id())
+        self.child_spawned(child, requester=parent, run_id=run.run_id, agent_id=agent_id)
         try:
             yield run
         except BaseException as error:
-            outcome = producers.outcome_of(error)
+            run.outcome = producers.outcome_of(error)
             raise
         finally:
-            self.run_ended(child, run_id=run, outcome=outcome, requester=parent, agent_id=agent_id)
+            self.run_ended(child, run_id=run.run_id, outcome=run.outcome, requester=parent, agent_id=agent_id)
 
     def _owner(self, session_key: str, agent_id: str | None) -> str:
-        owner = keys.agent_of(session_key)
-        if owner is not None and agent_id is not None and agent_id != owner and not self._strict:
-            raise UsageError(f"agent {agent_id!r} contradicts the key {session_key!r}")
-        return self._agent(session_key, agent_id)
+        if self._strict and agent_id is not None:
+            return agent_id
+        return keys.owner(session_key, agent_id)
 
     def _append(self, draft_of: Callable[[], Draft], *, only_if_watched: bool = False) -> Recorded:
         try:

@@ -69,10 +69,16 @@ class Watching(Opened):
         with self._database.writing() as connection:
             return watches.remove(connection, watcher)
 
-    def remove_watches(self, pairs: Iterable[tuple[str, str]]) -> int:
-        """Remove several watches in one transaction; returns how many were there."""
+    def remove_watches(self, found: Iterable[Cursor], *, unless_pending: bool = False) -> int:
+        """Remove watches that still are as they were found; returns how many.
+
+        A watch that was touched meanwhile stays; with unless_pending so does one that is pending.
+        """
         with self._database.writing() as connection:
-            return sum(watches.remove(connection, watcher, target) for watcher, target in pairs)
+            return sum(
+                watches.remove_unchanged(connection, cursor, unless_pending=unless_pending)
+                for cursor in found
+            )
 
     def acknowledge(self, watcher: str, targets: Iterable[str]) -> Acknowledged:
         """Acknowledge notices; what came after one was announced reopens it (section 9)."""

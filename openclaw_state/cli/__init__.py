@@ -1,0 +1,1 @@
+"""The command line: arguments in, results out; work happens elsewhere."""

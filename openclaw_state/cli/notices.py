@@ -1,0 +1,108 @@
+"""notices: what watchers have not yet been told, and re-arming it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Annotated
+
+import typer
+
+from ..errors import ConfigurationError, RefusedError, UsageError
+from ..log import SignalLog
+from ..model import Notice
+from ..report.escape import escape
+from ..report.lines import notice_lines
+from ..report.text import plural
+from ..report.views import NOTICE_FIELDS, notice_view
+from .look import require_known, style_of
+from .options import Call, Result, command
+from .overview import gateway_of
+
+
+@command("write")
+def notices(
+    call: Call,
+    watcher: Annotated[
+        str | None, typer.Argument(metavar="[WATCHER]", help="Only notices of this session.")
+    ] = None,
+    ack: Annotated[bool, typer.Option("--ack", help="Acknowledge what is shown; needs a watcher.")] = False,
+) -> Result:
+    """Show pending notices with the exact line; with --ack, acknowledge exactly those."""
+    if ack and watcher is None:
+        raise UsageError("--ack needs a watcher", hint="openclaw-state notices WATCHER --ack")
+    log = call.open(change=ack)
+    if watcher is not None:
+        require_known(log, watcher)
+    found = log.drain(watcher) if ack and watcher is not None else log.notices(watcher)
+    rows = [notice_view(notice) for notice in found]
+    left = log.notices(watcher) if ack else []
+
+    def text() -> Iterator[str]:
+        for notice in found:
+            yield from notice_lines(notice, style_of(call))
+
+    def notes() -> Iterator[str]:
+        yield plural(len(found), "notice") + (" acknowledged" if ack else " pending")
+        yield from _left_lines(left)
+
+    return Result(
+        "notices",
+        {"notices": rows, "total": len(rows), "acknowledged": ack},
+        text=text(),
+        rows=rows,
+        fields=NOTICE_FIELDS,
+        notes=notes,
+        log=log,
+        warnings=_queue_warning(call, log, bool(ack and found)),
+    )
+
+
+def _left_lines(left: list[Notice]) -> Iterator[str]:
+    if left:
+        yield f"{plural(len(left), 'notice')} still pending (followed up, or not deliverable)"
+
+
+def _queue_warning(call: Call, log: SignalLog, acknowledged: bool) -> list[str]:
+    gateway = gateway_of(log, call.now) if acknowledged else None
+    if gateway is None or not gateway.maybe_alive:
+        return []
+    return ["a line that the live gateway has queued already stays in its queue"]
+
+
+@command("write")
+def sweep(call: Call) -> Result:
+    """Re-arm every pending notice whose watcher exists, as a gateway does when it starts."""
+    log = call.open(change=True)
+    if log.location.state_dir is None and not log.embedded:
+        raise ConfigurationError(
+            f"{log.path} has no agent stores beside it, so no watcher can be known to exist",
+            hint="name the state directory with --state-dir",
+        )
+    gateway = gateway_of(log, call.now)
+    if gateway is not None and gateway.maybe_alive:
+        raise RefusedError(
+            f"a gateway may be running ({gateway.detail}); sweeping beside it would swallow follow-ups",
+            hint="the gateway sweeps by itself when it starts",
+        )
+    done = log.sweep()
+    rows = [notice_view(notice) for notice in done.notices]
+    skipped = [
+        {"watcher": cursor.watcher, "target": cursor.target, "reason": reason}
+        for cursor, reason in done.skipped
+    ]
+
+    def text() -> Iterator[str]:
+        for notice in done.notices:
+            yield from notice_lines(notice, style_of(call))
+        for cursor, reason in done.skipped:
+            yield f"skipped {escape(cursor.watcher)} -> {escape(cursor.target)}: {reason}"
+
+    return Result(
+        "notices sweep",
+        {"notices": rows, "skipped": skipped, "total": len(rows)},
+        text=text(),
+        rows=rows,
+        fields=NOTICE_FIELDS,
+        notes=lambda: [f"{plural(len(rows), 'notice')} re-armed, {len(skipped)} skipped"],
+        log=log,
+    )

@@ -1,0 +1,117 @@
+"""prune and forget: what removes events for good."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Annotated
+
+import typer
+
+from ..errors import StateError, UsageError
+from ..log import SignalLog
+from ..model import Forgotten, Limits, Pruned
+from ..report.escape import escape
+from ..report.text import plural
+from ..report.views import forgotten_view, pruned_view
+from ..timespec import SAFE_MAX, parse_duration
+from .look import require_known
+from .options import Call, Result, command
+
+
+@command("write", "plan", "ask")
+def prune(
+    call: Call,
+    max_age: Annotated[
+        str | None,
+        typer.Option("--max-age", metavar="D", help="Keep events and watches younger than this (30d)."),
+    ] = None,
+    max_rows: Annotated[
+        str | None, typer.Option("--max-rows", metavar="N", help="Keep at most this many events (50000).")
+    ] = None,
+) -> Result:
+    """Apply retention: events past the age, events past the count, watches not touched for that age."""
+    usual = Limits()
+    limits = Limits(
+        usual.max_age_ms if max_age is None else parse_duration(max_age),
+        usual.max_rows if max_rows is None else _rows(max_rows),
+    )
+    dry = bool(call.flag("dry_run"))
+    log = call.open(change=not dry)
+    tighter = limits.max_age_ms < usual.max_age_ms or limits.max_rows < usual.max_rows
+    if tighter and not dry:
+        plan = log.prune(limits, dry_run=True)
+        call.confirm(f"Limits tighter than the gateway's own. {_sentence(plan, 'Remove')}?")
+    done = log.prune(limits, dry_run=dry)
+    warnings = [] if dry or done.nothing else _remember(call, log, done, limits)
+    view = pruned_view(done)
+    return Result(
+        "prune",
+        view,
+        text=_prune_text(done),
+        rows=[view],
+        fields=tuple(view),
+        log=log,
+        warnings=warnings,
+    )
+
+
+def _rows(text: str) -> int:
+    if not (text.isascii() and text.isdigit()) or int(text) > SAFE_MAX:
+        raise UsageError(f"--max-rows is a whole number, not {text!r}")
+    return int(text)
+
+
+def _sentence(pruned: Pruned, verb: str) -> str:
+    return (
+        f"{verb} {plural(pruned.events, 'event')}"
+        f" ({pruned.events_by_age} by age, {pruned.events_by_rows} by count)"
+        f" of {plural(pruned.sessions, 'session')} and {plural(pruned.cursors_expired, 'watch', 'watches')}"
+        f" ({pruned.cursors_pending} pending)"
+    )
+
+
+def _prune_text(pruned: Pruned) -> Iterator[str]:
+    yield _sentence(pruned, "removed" if pruned.applied else "would remove")
+    yield f"{plural(pruned.heads_kept, 'state version')} kept"
+
+
+def _remember(call: Call, log: SignalLog, done: Pruned, limits: Limits) -> list[str]:
+    from ..sidecar import Sidecar
+
+    try:
+        Sidecar().add_prune(log.path, done, at=call.now, command="prune", max_age_ms=limits.max_age_ms)
+    except StateError as error:
+        return [f"the prune ledger was not written: {error.message}"]
+    return []
+
+
+@command("agent", "write", "plan", "ask")
+def forget(
+    call: Call, key: Annotated[str, typer.Argument(metavar="KEY", help="The session to forget.")]
+) -> Result:
+    """Delete a session's events, state version and link, and every watch by or on it."""
+    dry = bool(call.flag("dry_run"))
+    log = call.open(change=not dry)
+    require_known(log, key)
+    agent = log.resolve_agent(key, call.agent)
+    plan = log.forget(key, agent_id=agent, dry_run=True)
+    if not dry:
+        call.confirm(f"{_forget_sentence(plan, 'Remove')}?")
+    done = plan if dry else log.forget(key, agent_id=agent)
+    view = forgotten_view(done)
+    return Result(
+        "forget",
+        view,
+        text=[_forget_sentence(done, "would remove" if dry else "removed")],
+        rows=[view],
+        fields=tuple(view),
+        log=log,
+    )
+
+
+def _forget_sentence(forgotten: Forgotten, verb: str) -> str:
+    return (
+        f"{verb} {plural(forgotten.events, 'event')}, {plural(forgotten.heads, 'state version')},"
+        f" {plural(forgotten.links, 'link')} and {plural(forgotten.cursors, 'watch', 'watches')}"
+        f" of {escape(forgotten.session_key)}"
+    )

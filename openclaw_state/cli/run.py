@@ -1,0 +1,180 @@
+"""The only place that prints and exits: one run of the program, from arguments to status."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import os
+import signal
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NoReturn, TextIO
+
+from .. import __version__
+from ..errors import ExitStatus, StateError, UsageError
+from ..report import jsonout
+from ..report.escape import escape
+from .app import PROGRAM, load, overview, resolve
+from .options import Call, Result
+from .terminal import Terminal
+
+CONTROL_TEXT = ("-h", "--help")
+
+
+def main() -> NoReturn:
+    """Entry point of the installed script."""
+    import gc
+
+    gc.disable()
+    for stream in (sys.stdout, sys.stderr):
+        stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
+    status = run(sys.argv[1:], Terminal())
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(BrokenPipeError, ValueError):
+            stream.flush()
+    if status in (ExitStatus.INTERRUPTED, ExitStatus.TERMINATED):
+        _die_of(signal.SIGINT if status == ExitStatus.INTERRUPTED else signal.SIGTERM)
+    os._exit(status)
+
+
+def run(argv: Sequence[str], terminal: Terminal) -> int:
+    """Run one command line; the exit status."""
+    name = "openclaw-state"
+    try:
+        if argv and argv[0] in CONTROL_TEXT:
+            return _print([overview()], terminal)
+        if argv and argv[0] == "--version":
+            return _print([f"{PROGRAM} {__version__}\n"], terminal)
+        name, arguments = resolve(argv)
+        return _call(name, arguments, terminal)
+    except StateError as error:
+        return _fail(name, error, argv, terminal)
+    except BrokenPipeError:
+        return _closed()
+    except KeyboardInterrupt:
+        return ExitStatus.INTERRUPTED
+    except OSError as error:
+        return _fail(name, _from_os(error), argv, terminal)
+    except Exception as error:
+        return _bug(name, error, argv, terminal)
+    finally:
+        terminal.opened.close()
+
+
+def _call(name: str, arguments: list[str], terminal: Terminal) -> int:
+    from typer.exceptions import TyperException
+
+    try:
+        answer = load(name).main(
+            args=arguments, prog_name=f"{PROGRAM} {name}", standalone_mode=False, obj=terminal
+        )
+    except TyperException as error:
+        raise UsageError(_sentence(error), hint=f"{PROGRAM} {name} --help") from error
+    if isinstance(answer, tuple):
+        call, result = answer
+        _show(call, result)
+        terminal.stdout.flush()
+        return int(result.status)
+    return int(answer or ExitStatus.OK)
+
+
+def _show(call: Call, result: Result) -> None:
+    if call.flag("quiet"):
+        return
+    warnings = [*(result.log.warnings if result.log else ()), *result.warnings]
+    out = call.terminal.stdout
+    match call.format:
+        case "json":
+            _write(out, jsonout.document(_envelope(result, warnings)))
+        case "jsonl":
+            _write(out, jsonout.jsonl(_selected(call, result)))
+        case "tsv":
+            _write(out, jsonout.tsv(_selected(call, result), call.fields or list(result.fields)))
+        case _:
+            _write(out, (line + "\n" for line in result.text))
+            out.flush()
+            _write(call.terminal.stderr, (note + "\n" for note in result.notes()))
+    _write(call.terminal.stderr, (f"warning: {escape(warning)}\n" for warning in warnings))
+
+
+def _envelope(result: Result, warnings: list[str]) -> dict[str, object]:
+    place = result.log.location if result.log is not None else None
+    database = {"path": place.path, "via": place.via} if place else None
+    ok = int(result.status) in (ExitStatus.OK, ExitStatus.FINDINGS, ExitStatus.HISTORY_GAP)
+    return jsonout.envelope(result.command, ok=ok, database=database, body=result.body, warnings=warnings)
+
+
+def _selected(call: Call, result: Result) -> Iterable[dict[str, object]]:
+    return jsonout.select_fields(result.rows, call.fields, known=result.fields)
+
+
+def _fail(name: str, error: StateError, argv: Sequence[str], terminal: Terminal) -> int:
+    """Words on stderr; in JSON mode also one error document on stdout."""
+    try:
+        if wants_json(argv):
+            _write(terminal.stdout, [jsonout.dumps(jsonout.error_document(name, error)) + "\n"])
+            terminal.stdout.flush()
+        terminal.stderr.write(f"error: {escape(error.message)}\n")
+        if error.hint:
+            terminal.stderr.write(f"  next: {escape(error.hint)}\n")
+        terminal.stderr.flush()
+    except BrokenPipeError:
+        _closed()
+    return int(error.status)
+
+
+def _bug(name: str, error: Exception, argv: Sequence[str], terminal: Terminal) -> int:
+    import traceback
+
+    terminal.stderr.write(escape_lines("".join(traceback.format_exception(error))))
+    hint = "please report it with the lines above"
+    return _fail(name, StateError(f"this is a bug in {PROGRAM}: {error}", hint=hint), argv, terminal)
+
+
+def escape_lines(text: str) -> str:
+    """Text of several lines, each made safe for a terminal."""
+    return "\n".join(map(escape, text.split("\n")))
+
+
+def wants_json(argv: Sequence[str]) -> bool:
+    """Would this command line print JSON, whatever else is wrong with it?"""
+    own = list(argv[: argv.index("--")] if "--" in argv else argv)
+    formats = [after for flag, after in itertools.pairwise(own) if flag == "--format"]
+    formats += [word.partition("=")[2] for word in own if word.startswith("--format=")]
+    return "--json" in own or bool({"json", "jsonl"} & set(formats))
+
+
+def _sentence(error: Exception) -> str:
+    text = str(getattr(error, "format_message", error.__str__)())
+    return text[:1].lower() + text[1:].rstrip(".")
+
+
+def _print(texts: Iterable[str], terminal: Terminal) -> int:
+    _write(terminal.stdout, texts)
+    terminal.stdout.flush()
+    return ExitStatus.OK
+
+
+def _write(stream: TextIO, chunks: Iterable[str] | Iterator[str]) -> None:
+    for chunk in chunks:
+        stream.write(chunk)
+
+
+def _closed() -> int:
+    """Whoever read our output has gone: stop quietly, as if all had been said."""
+    with contextlib.suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return ExitStatus.OK
+
+
+def _from_os(error: OSError) -> StateError:
+    from ..errors import AccessError, StorageError
+
+    kind = AccessError if isinstance(error, PermissionError) else StorageError
+    where = f"{error.filename}: " if error.filename else ""
+    return kind(f"{where}{error.strerror or error}")
+
+
+def _die_of(number: signal.Signals) -> None:
+    signal.signal(number, signal.SIG_DFL)
+    os.kill(os.getpid(), number)

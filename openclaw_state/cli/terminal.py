@@ -1,0 +1,47 @@
+"""The streams and the environment of one run, passed in so that tests can replace them."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from typing import TextIO
+
+from ..report.text import Palette, use_color
+
+
+@dataclass(frozen=True)
+class Terminal:
+    """Where a run reads from and writes to; stdout and stderr are judged apart.
+
+    opened closes what the run opened, when its answer has been printed.
+    """
+
+    stdin: TextIO = field(default_factory=lambda: sys.stdin)
+    stdout: TextIO = field(default_factory=lambda: sys.stdout)
+    stderr: TextIO = field(default_factory=lambda: sys.stderr)
+    environ: Mapping[str, str] = field(default_factory=lambda: os.environ)
+    opened: ExitStack = field(default_factory=ExitStack)
+
+    @property
+    def width(self) -> int | None:
+        """Columns of the terminal behind stdout; None in a pipe, where nothing is ever cut."""
+        if not self.stdout.isatty():
+            return None
+        try:
+            return os.get_terminal_size(self.stdout.fileno()).columns or None
+        except (OSError, ValueError):
+            return int(self.environ.get("COLUMNS", "80"))
+
+    def palette(self, stream: TextIO, mode: str) -> Palette:
+        return Palette(use_color(mode, isatty=stream.isatty(), environ=self.environ))
+
+    def ask(self, question: str) -> bool | None:
+        """A yes or no from the person at the terminal; None where there is nobody to ask."""
+        if not (self.stdin.isatty() and self.stderr.isatty()):
+            return None
+        self.stderr.write(f"{question} [y/N] ")
+        self.stderr.flush()
+        return self.stdin.readline().strip().lower() in ("y", "yes")

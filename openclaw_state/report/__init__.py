@@ -1,0 +1,1 @@
+"""Renderings of results: text, JSON, rows. Nothing here knows a database."""
