@@ -6,8 +6,7 @@ Times are epoch milliseconds; a sequence is a number of the log, 0 means "none y
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 NOTIFYING_KINDS = ("human_direct_message", "upstream_missing", "goal_changed")
 KINDS = (
@@ -23,8 +22,7 @@ ACTORS = ("human", "agent", "system")
 OUTCOMES = ("error", "timeout", "cancelled")
 
 
-@dataclass(frozen=True, slots=True)
-class Event:
+class Event(NamedTuple):
     """One row of the signal log (contract, signal-log section 4)."""
 
     sequence: int
@@ -97,8 +95,7 @@ def _shown_payload(payload: dict[str, Any]) -> dict[str, Any]:
     return shown
 
 
-@dataclass(frozen=True, slots=True)
-class Head:
+class Head(NamedTuple):
     """A session's state version under one agent; it outlives its events."""
 
     session_key: str
@@ -108,8 +105,7 @@ class Head:
     updated_at: int
 
 
-@dataclass(frozen=True, slots=True)
-class Changes:
+class Changes(NamedTuple):
     """The answer of changesSince (contract section 13)."""
 
     events: tuple[Event, ...]
@@ -127,8 +123,7 @@ class Changes:
         }
 
 
-@dataclass(frozen=True, slots=True)
-class SessionRow:
+class SessionRow(NamedTuple):
     """One line of `list`: a head with what the log still holds of it."""
 
     session_key: str
@@ -143,8 +138,7 @@ class SessionRow:
     updated_at: int
 
 
-@dataclass(frozen=True, slots=True)
-class Cursor:
+class Cursor(NamedTuple):
     """One watch: how far a watcher has seen, been notified of, and is behind a target.
 
     pending means material > seen, reopening means material > notified (contract section 7).
@@ -172,8 +166,7 @@ class Cursor:
         return self.provenance == "ambient-group"
 
 
-@dataclass(frozen=True, slots=True)
-class Delivery:
+class Delivery(NamedTuple):
     """Would a gateway hand a notice to this watcher? `ok` None is "cannot be known"."""
 
     ok: bool | None
@@ -181,8 +174,7 @@ class Delivery:
     detail: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class CursorReport:
+class CursorReport(NamedTuple):
     """A cursor with what the log and the surroundings say about it.
 
     lag counts retained notifying events after `seen`; head is the target's newest version;
@@ -206,8 +198,7 @@ class CursorReport:
         return "pending" if self.cursor.pending else "quiet"
 
 
-@dataclass(frozen=True, slots=True)
-class Wake:
+class Wake(NamedTuple):
     """A request to run the watcher's session (contract section 8); current False is stillborn."""
 
     session_key: str
@@ -217,8 +208,7 @@ class Wake:
     current: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Notice:
+class Notice(NamedTuple):
     """One pending stale-state notice of a watcher about a target.
 
     since is the version to reconcile from; kind and pending_since describe the event that
@@ -239,8 +229,7 @@ class Notice:
     reconcile: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class QueuedLine:
+class QueuedLine(NamedTuple):
     """A line in the in-process queue of one watcher."""
 
     text: str
@@ -249,8 +238,7 @@ class QueuedLine:
     watcher: str
 
 
-@dataclass(frozen=True, slots=True)
-class Recorded:
+class Recorded(NamedTuple):
     """What recording did: the stored event (the first one, when the dedupe key was known),
     whether it was a duplicate, and the notices that opened."""
 
@@ -260,8 +248,7 @@ class Recorded:
     pruned: Pruned | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Watched:
+class Watched(NamedTuple):
     """The answer of a watch registration; refusal names the rule when `watched` is False."""
 
     watched: bool
@@ -270,8 +257,7 @@ class Watched:
     refusal: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Acknowledged:
+class Acknowledged(NamedTuple):
     """What an acknowledge moved: the cursors before it, and the notices it reopened."""
 
     cursors: tuple[Cursor, ...]
@@ -279,8 +265,7 @@ class Acknowledged:
     skipped: tuple[tuple[Cursor, Delivery], ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Swept:
+class Swept(NamedTuple):
     """What a sweep re-armed, and the watchers it left alone with the reason."""
 
     notices: tuple[Notice, ...]
@@ -288,16 +273,14 @@ class Swept:
     pruned: Pruned | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(NamedTuple):
     """Retention limits: age in milliseconds, and how many rows stay."""
 
     max_age_ms: int = 2_592_000_000
     max_rows: int = 50_000
 
 
-@dataclass(frozen=True, slots=True)
-class Pruned:
+class Pruned(NamedTuple):
     """Retention, planned or done: the same shape for both."""
 
     cutoff: int
@@ -319,8 +302,7 @@ class Pruned:
         return not self.events and not self.cursors_expired
 
 
-@dataclass(frozen=True, slots=True)
-class Forgotten:
+class Forgotten(NamedTuple):
     """What `forget` removes, planned or done (contract section 14)."""
 
     session_key: str
@@ -332,8 +314,7 @@ class Forgotten:
     applied: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Link:
+class Link(NamedTuple):
     """A session adopted from another program's catalog (contract section 15)."""
 
     session_key: str

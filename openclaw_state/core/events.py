@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 import sqlite3
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..model import NOTIFYING_KINDS, Event
 from . import watches
-from .database import Shape
+from .cursors import Raised
 from .javascript import is_falsy, json_text
+from .shape import Shape
 from .surroundings import Surroundings
 
 CLAMP_MS = 86_400_000
@@ -21,8 +21,7 @@ COLUMNS = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Draft:
+class Draft(NamedTuple):
     """An event before it is stored; `occurred_at` is epoch ms, anything not a finite number is "now"."""
 
     session_key: str
@@ -39,13 +38,12 @@ class Draft:
     watchers: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Appended:
+class Appended(NamedTuple):
     """The stored event (None when an empty dedupe key hid it), and the cursors it raised."""
 
     event: Event | None
     duplicate: bool
-    raised: tuple[watches.Raised, ...] = ()
+    raised: tuple[Raised, ...] = ()
 
 
 def append(

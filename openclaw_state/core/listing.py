@@ -5,8 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..model import Event, SessionRow
 from . import changes
@@ -17,8 +16,7 @@ BATCH_ROWS = 500
 Reading = Callable[[], AbstractContextManager[sqlite3.Connection]]
 
 
-@dataclass(frozen=True, slots=True)
-class EventFilter:
+class EventFilter(NamedTuple):
     """Which events to list; empty means all.
 
     actors are `type` or `type:id`; after and through are sequences (exclusive, inclusive);

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator
 
 from ..model import Cursor, Delivery, Notice, QueuedLine, Wake
 from . import keys
-from .watches import Raised, newest_version
+from .cursors import Raised, newest_version
 
 QUEUE_LIMIT = 20
 COALESCE_MS = 20_000

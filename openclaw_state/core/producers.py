@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 from ..errors import UsageError
@@ -208,7 +207,7 @@ def typed(
     }
     if actor is not None:
         given |= {"actor_type": actor[0], "actor_id": actor[1]}
-    return replace(filled, **{name: value for name, value in given.items() if value is not None})
+    return filled._replace(**{name: value for name, value in given.items() if value is not None})
 
 
 def _filled(

@@ -8,7 +8,7 @@ section 2, points 2 and 6).
 from __future__ import annotations
 
 import sqlite3
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from ..model import Limits, Pruned
 from .database import Database
@@ -20,8 +20,7 @@ _TOO_OLD = "occurred_at < ?"
 _TOO_MANY = "sequence <= ?"
 
 
-@dataclass(frozen=True, slots=True)
-class _Doomed:
+class _Doomed(NamedTuple):
     """Which events go, oldest first, and how to name the first of them up to a given one."""
 
     condition: str

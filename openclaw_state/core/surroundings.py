@@ -10,8 +10,8 @@ from collections.abc import Iterable
 from typing import Protocol
 
 from ..model import Cursor, Delivery
-from .database import Shape
 from .keys import is_agent_qualified
+from .shape import Shape
 
 LOCAL = Delivery(True, "local", "this tool's own file delivers to every watcher")
 

@@ -7,8 +7,8 @@ import os
 import sqlite3
 from collections.abc import Iterable
 
-from ..core.database import connect
 from ..core.keys import fold
+from ..core.opening import connect
 from ..errors import NoDatabaseError, StateError
 
 AGENT_FILE = "openclaw-agent.sqlite"

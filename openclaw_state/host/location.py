@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from ..core.javascript import trim
 from ..errors import UsageError
@@ -14,8 +14,7 @@ DATABASE = os.path.join("state", "openclaw.sqlite")
 _PROFILE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 
 
-@dataclass(frozen=True, slots=True)
-class Location:
+class Location(NamedTuple):
     """A database path (absolute), the rule that chose it, and what it belongs to.
 
     state_dir is the OpenClaw state directory around it, None for a file on its own;
@@ -57,7 +56,7 @@ def locate(
     directory, via = openclaw_state_dir(environ, cwd)
     if os.path.isfile(os.path.join(directory, DATABASE)):
         found = _in_directory(directory, via)
-        return replace(found, warnings=tuple(_other_trees(directory, environ, cwd)))
+        return found._replace(warnings=tuple(_other_trees(directory, environ, cwd)))
     missed = f"OPENCLAW_STATE_DIR names {directory}, which holds no {DATABASE}; using the tool's own file"
     return Location(
         _embedded_path(), "embedded", embedded=True, warnings=(missed,) if via == "OPENCLAW_STATE_DIR" else ()
@@ -135,7 +134,7 @@ def _profile(name: str, environ: Mapping[str, str], cwd: str) -> Location:
     named = trim(environ.get("OPENCLAW_STATE_DIR", ""))
     if named and (other := _absolute(named, environ, cwd)) != directory:
         note = f"OPENCLAW_STATE_DIR names {other}; OpenClaw would use that, not the profile"
-        return replace(found, warnings=(note,))
+        return found._replace(warnings=(note,))
     return found
 
 

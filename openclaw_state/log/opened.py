@@ -8,8 +8,9 @@ from collections.abc import Callable, Iterable
 from types import TracebackType
 from typing import Self
 
-from ..core import keys, notices, watches
-from ..core.database import DEFAULT_LOCK_WAIT_MS, Database, create_embedded
+from ..core import cursors, keys, notices
+from ..core.database import Database
+from ..core.opening import DEFAULT_LOCK_WAIT_MS, create_embedded
 from ..core.surroundings import Detached, Embedded, Surroundings, delivery
 from ..errors import RefusedError
 from ..host.location import Location, locate
@@ -116,9 +117,9 @@ class Opened:
     def _agent(self, session_key: str, agent_id: str | None) -> str:
         return agent_id or keys.owner(session_key, None)
 
-    def _raised(self, found: Iterable[Cursor]) -> list[watches.Raised]:
+    def _raised(self, found: Iterable[Cursor]) -> list[cursors.Raised]:
         return [
-            watches.Raised(cursor, delivery(cursor, self._database.shape, self._surroundings), opened=False)
+            cursors.Raised(cursor, delivery(cursor, self._database.shape, self._surroundings), opened=False)
             for cursor in found
             if cursor.pending
         ]

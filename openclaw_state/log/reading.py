@@ -6,7 +6,7 @@ import sqlite3
 from collections.abc import Callable, Iterable, Iterator
 from typing import TypeVar
 
-from ..core import changes, keys, listing, notices, watches
+from ..core import changes, cursors, keys, listing, notices
 from ..core.surroundings import Detached
 from ..errors import UsageError
 from ..model import Changes, CursorReport, Event, Head, Link, Notice, SessionRow
@@ -139,20 +139,20 @@ class Reading(Opened):
     def session_known(self, session_key: str) -> bool | None:
         """Has the session a head, an event, a cursor, a link or a session row? None: cannot be known."""
         with self._database.reading() as connection:
-            if watches.select(connection, self._database.shape, watcher=session_key):
+            if cursors.select(connection, self._database.shape, watcher=session_key):
                 return True
-            if watches.is_watched(connection, session_key) or links.has_link(connection, session_key):
+            if cursors.is_watched(connection, session_key) or links.has_link(connection, session_key):
                 return True
             surroundings = Detached() if self.embedded else self._surroundings
-            known = watches.known_sessions(connection, surroundings, [session_key])[session_key]
+            known = cursors.known_sessions(connection, surroundings, [session_key])[session_key]
             return False if known is None and self.embedded else known
 
     def cursors(self, *, watcher: str | None = None, target: str | None = None) -> list[CursorReport]:
         """Watches with lag, state, delivery and expiry, by watcher and target."""
         with self._database.reading() as connection:
-            found = watches.select(connection, self._database.shape, watcher=watcher, target=target)
+            found = cursors.select(connection, self._database.shape, watcher=watcher, target=target)
             return list(
-                watches.report(
+                cursors.report(
                     connection,
                     self._database.shape,
                     self._surroundings,
@@ -164,7 +164,7 @@ class Reading(Opened):
     def notices(self, watcher: str | None = None) -> list[Notice]:
         """The pending notices of one watcher, or of all."""
         with self._database.reading() as connection:
-            found = watches.select(connection, self._database.shape, watcher=watcher)
+            found = cursors.select(connection, self._database.shape, watcher=watcher)
             return list(notices.describe(connection, self._raised(found)))
 
     def link(self, session_key: str, *, agent_id: str | None = None) -> Link | None:

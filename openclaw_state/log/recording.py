@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from ..core import keys, notices, producers, retention, watches
+from ..core import cursors, keys, notices, producers, retention
 from ..core.events import Draft, append
 from ..errors import StateError, UsageError
 from ..model import Link, Pruned, Recorded
@@ -254,7 +254,7 @@ class Recording(Opened):
             _check_draft(draft)
         now = self._clock()
         with self._database.writing() as connection:
-            if only_if_watched and not watches.is_watched(connection, draft.session_key):
+            if only_if_watched and not cursors.is_watched(connection, draft.session_key):
                 return Recorded(None, False, ())
             appended = append(
                 connection, self._database.shape, self._surroundings, draft, now=now, strict=self._strict

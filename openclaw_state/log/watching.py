@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from typing import Any
 
-from ..core import notices, retention, watches
+from ..core import cursors, notices, retention, watches
 from ..core.surroundings import Surroundings, delivery
 from ..model import Acknowledged, Cursor, Delivery, Notice, QueuedLine, Swept, Wake, Watched
 from .opened import Opened
@@ -90,7 +89,7 @@ class Watching(Opened):
     def drain(self, watcher: str) -> list[Notice]:
         """The pending notices of a watcher, acknowledged as returned, in one transaction."""
         with self._database.writing() as connection:
-            found = watches.select(connection, self._database.shape, watcher=watcher)
+            found = cursors.select(connection, self._database.shape, watcher=watcher)
             raised = [item for item in self._raised(found) if item.delivery.ok is not False]
             pending = list(notices.describe(connection, raised))
             _, reopened = self._acknowledge(connection, watcher, [notice.target for notice in pending])
@@ -138,7 +137,7 @@ class Watching(Opened):
 
     def _acknowledge(
         self, connection: sqlite3.Connection, watcher: str, targets: Iterable[str]
-    ) -> tuple[Acknowledged, list[watches.Raised]]:
+    ) -> tuple[Acknowledged, list[cursors.Raised]]:
         now = self._clock()
         done = watches.acknowledge(
             connection,
@@ -151,9 +150,9 @@ class Watching(Opened):
         reopened = self._raised(
             watches.acknowledged(cursor, now) for cursor in done.cursors if cursor.reopening
         )
-        return replace(done, reopened=tuple(notices.describe(connection, reopened))), reopened
+        return done._replace(reopened=tuple(notices.describe(connection, reopened))), reopened
 
-    def _push(self, raised: Iterable[watches.Raised]) -> None:
+    def _push(self, raised: Iterable[cursors.Raised]) -> None:
         for item in raised:
             self._queue.push(item.cursor, item.delivery)
 

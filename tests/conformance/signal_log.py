@@ -5,14 +5,13 @@ from __future__ import annotations
 import sqlite3
 import tempfile
 from collections.abc import Callable, Iterator
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from openclaw_state import SignalLog
 from openclaw_state.core.changes import parse_since
-from openclaw_state.core.database import create_embedded
 from openclaw_state.core.notices import decode_context_key
+from openclaw_state.core.opening import create_embedded
 from openclaw_state.core.producers import classify_actor
 from openclaw_state.errors import StateError, UsageError
 from openclaw_state.host.agentdb import default_store
@@ -384,7 +383,7 @@ def _throwing(call: Callable[[], Any]) -> Any:
 
 def _wake(wake: Wake) -> dict[str, Any]:
     names = {"session_key": "sessionKey", "coalesce_ms": "coalesceMs"}
-    return {names.get(name, name): value for name, value in asdict(wake).items()}
+    return {names.get(name, name): value for name, value in wake._asdict().items()}
 
 
 def _link(link: Link) -> dict[str, Any]:
