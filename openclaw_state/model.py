@@ -45,7 +45,7 @@ class Event(NamedTuple):
             return None
         try:
             value = json.loads(self.payload_json)
-        except ValueError:
+        except (ValueError, RecursionError):
             return None
         return value if isinstance(value, dict) else None
 
@@ -89,8 +89,7 @@ def _shown_payload(payload: dict[str, Any]) -> dict[str, Any]:
     if isinstance(payload.get("channel"), str):
         shown["channel"] = payload["channel"]
     turns = payload.get("turns")
-    turns = payload.get("turns")
-    if isinstance(turns, int | float) and not isinstance(turns, bool) and turns > 0 and turns == int(turns):
+    if isinstance(turns, int | float) and not isinstance(turns, bool) and turns > 0 and turns % 1 == 0:
         shown["turns"] = int(turns)
     return shown
 

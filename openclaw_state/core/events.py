@@ -6,6 +6,7 @@ import math
 import sqlite3
 from typing import Any, NamedTuple
 
+from ..errors import UsageError
 from ..model import NOTIFYING_KINDS, Event
 from . import watches
 from .cursors import Raised
@@ -59,10 +60,10 @@ def append(
 
     A known dedupe key returns the event that holds it and burns one sequence number. A
     fractional time is floored, unless strict asks for OpenClaw's failure.
-    Raises UsageError when the database refuses a value.
+    Raises UsageError when JSON or the database refuses a value.
     """
     occurred_at = clamp(draft.occurred_at, now, strict=strict)
-    payload = None if is_falsy(draft.payload) else json_text(draft.payload)
+    payload = _payload_text(draft.payload)
     cursor = connection.execute(
         "INSERT INTO session_state_events (dedupe_key, session_key, session_id, agent_id, kind, actor_type,"
         " actor_id, run_id, occurred_at, summary, payload_json) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
@@ -134,10 +135,19 @@ def clamp(occurred_at: Any, now: int, *, strict: bool = False) -> int | float:
     """Keep a time within the last 24 hours; absent, textual and non-finite times are now."""
     if isinstance(occurred_at, bool) or not isinstance(occurred_at, int | float):
         return now
-    if not math.isfinite(occurred_at):
+    if isinstance(occurred_at, float) and not math.isfinite(occurred_at):
         return now
     kept = min(max(occurred_at, now - CLAMP_MS), now)
     return kept if strict and kept != int(kept) else math.floor(kept)
+
+
+def _payload_text(payload: Any) -> str | None:
+    if is_falsy(payload):
+        return None
+    try:
+        return json_text(payload)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise UsageError(f"the payload cannot be written as JSON: {error}") from error
 
 
 def _holder(connection: sqlite3.Connection, dedupe_key: str | None) -> Event | None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import sqlite3
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 
 from ..model import Cursor, Delivery, Notice, QueuedLine, Wake
 from . import keys
@@ -18,7 +18,6 @@ from .cursors import Raised, newest_version
 QUEUE_LIMIT = 20
 COALESCE_MS = 20_000
 _PREFIX = "session-state:"
-_HEX = re.compile(r"(?:[0-9a-f]{2})+")
 
 
 def notice_text(target: str, since: int) -> str:
@@ -37,7 +36,7 @@ def context_key(target: str) -> str:
 def decode_context_key(text: str) -> str | None:
     """The target that a context key names; None for keys that are not of this kind."""
     encoded = text.removeprefix(_PREFIX)
-    if encoded == text or not _HEX.fullmatch(encoded):
+    if encoded == text or not re.fullmatch("(?:[0-9a-f]{2})+", encoded):
         return None
     try:
         return bytes.fromhex(encoded).decode("utf-8")
@@ -90,7 +89,7 @@ class Queue:
 
     def __init__(self) -> None:
         self._lines: dict[str, list[QueuedLine]] = {}
-        self._wakes: list[Wake] = []
+        self._wakes: dict[Wake, None] = {}
         self._lock = threading.Lock()
 
     def push(self, cursor: Cursor, delivery: Delivery) -> None:
@@ -110,7 +109,7 @@ class Queue:
             if wake_of(cursor)[0] == "immediate":
                 reason = _PREFIX + cursor.target
                 current = delivery.ok is not False
-                self._wakes.append(Wake(cursor.watcher, reason, "immediate", COALESCE_MS, current))
+                self._wakes[Wake(cursor.watcher, reason, "immediate", COALESCE_MS, current)] = None
 
     def _add(self, line: QueuedLine, *, replaces: bool) -> None:
         lines = self._lines.setdefault(keys.fold(line.watcher), [])
@@ -133,6 +132,12 @@ class Queue:
         with self._lock:
             return self._lines.pop(keys.fold(watcher), [])
 
+    def settle(self, watcher: str, context_keys: Collection[str]) -> None:
+        """Drop the lines of targets that the watcher has acknowledged by another way."""
+        with self._lock:
+            lines = self._lines.get(keys.fold(watcher), [])
+            lines[:] = [line for line in lines if line.context_key not in context_keys]
+
     def retire(self, deliverable: Callable[[QueuedLine], bool]) -> None:
         """Drop the lines that a new store configuration no longer delivers."""
         with self._lock:
@@ -142,10 +147,10 @@ class Queue:
     def watchers(self) -> list[str]:
         """The folded keys that have lines waiting."""
         with self._lock:
-            return sorted(self._lines)
+            return sorted(key for key, lines in self._lines.items() if lines)
 
     def take_wakes(self) -> list[Wake]:
-        """The wakes asked for since the last call."""
+        """The wakes asked for since the last call, each once."""
         with self._lock:
-            wakes, self._wakes = self._wakes, []
-            return wakes
+            wakes, self._wakes = self._wakes, {}
+            return list(wakes)

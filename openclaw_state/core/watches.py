@@ -326,16 +326,20 @@ def remove_unchanged(connection: sqlite3.Connection, cursor: Cursor, *, unless_p
 
 
 def rearm(
-    connection: sqlite3.Connection, shape: Shape, surroundings: Surroundings, *, now: int
+    connection: sqlite3.Connection,
+    shape: Shape,
+    surroundings: Surroundings,
+    *,
+    exists: Mapping[str, bool | None],
+    now: int,
 ) -> tuple[list[Raised], list[tuple[Cursor, str]]]:
     """The start-up sweep: notified catches up with material where the watcher exists (section 11)."""
     raised: list[Raised] = []
     skipped: list[tuple[Cursor, str]] = []
-    pending = [cursor for cursor in select(connection, shape) if cursor.pending]
-    possible = {cursor.watcher for cursor in pending if keys.is_agent_qualified(cursor.watcher)}
-    exists = surroundings.sessions_exist(possible)
-    for cursor in pending:
-        if not (known := exists.get(cursor.watcher, False)):
+    for cursor in select(connection, shape):
+        if not cursor.pending:
+            continue
+        if not (known := exists.get(cursor.watcher)):
             skipped.append((cursor, "no such session" if known is False else "session stores unknown"))
             continue
         connection.execute(

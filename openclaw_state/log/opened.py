@@ -59,6 +59,7 @@ class Opened:
         self._database = Database(self.location.path, writable=change, lock_wait_ms=lock_wait_ms)
         self._surroundings = surroundings or self._default_surroundings()
         if limits is not None and not self.embedded:
+            self.close()
             raise RefusedError("OpenClaw's own file keeps OpenClaw's retention limits")
         self._limits = limits or Limits()
         self._strict = strict

@@ -244,9 +244,7 @@ class Recording(Opened):
         except StateError as error:
             if not self._best_effort:
                 raise
-            import logging
-
-            logging.getLogger("openclaw_state").warning("signal not recorded: %s", error.message)
+            _log("signal not recorded", error)
             return Recorded(None, False, ())
 
     def _append_now(self, draft: Draft, only_if_watched: bool) -> Recorded:
@@ -275,10 +273,21 @@ class Recording(Opened):
         return Recorded(appended.event, appended.duplicate, opened, self._prune_hourly(now))
 
     def _prune_hourly(self, now: int) -> Pruned | None:
+        """The event is stored by now: a failure here is logged, because raising would deny that."""
         if not self._auto_prune or now - self._pruned_at <= retention.HOURLY_MS:
             return None
         self._pruned_at = now
-        return retention.apply(self._database, self._limits, now=now)
+        try:
+            return retention.apply(self._database, self._limits, now=now)
+        except StateError as error:
+            _log("retention not applied", error)
+            return None
+
+
+def _log(what: str, error: StateError) -> None:
+    import logging
+
+    logging.getLogger("openclaw_state").warning("%s: %s", what, error.message)
 
 
 def _check_draft(draft: Draft) -> None:

@@ -6,7 +6,7 @@ import sqlite3
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from ..core import cursors, notices, retention, watches
+from ..core import cursors, keys, notices, retention, watches
 from ..core.surroundings import Surroundings, delivery
 from ..model import Acknowledged, Cursor, Delivery, Notice, QueuedLine, Swept, Wake, Watched
 from .opened import Opened
@@ -87,12 +87,16 @@ class Watching(Opened):
         return done
 
     def drain(self, watcher: str) -> list[Notice]:
-        """The pending notices of a watcher, acknowledged as returned, in one transaction."""
+        """The pending notices of a watcher, acknowledged as returned, in one transaction.
+
+        Their lines leave this process's queue; what came after one was announced reopens it.
+        """
         with self._database.writing() as connection:
             found = cursors.select(connection, self._database.shape, watcher=watcher)
             raised = [item for item in self._raised(found) if item.delivery.ok is not False]
             pending = list(notices.describe(connection, raised))
             _, reopened = self._acknowledge(connection, watcher, [notice.target for notice in pending])
+        self._queue.settle(watcher, {notice.context_key for notice in pending})
         self._push(reopened)
         return pending
 
@@ -102,8 +106,11 @@ class Watching(Opened):
         With auto_prune, retention follows at the same instant (section 11).
         """
         now = self._clock()
+        exists = self._pending_watchers_exist()
         with self._database.writing() as connection:
-            raised, skipped = watches.rearm(connection, self._database.shape, self._surroundings, now=now)
+            raised, skipped = watches.rearm(
+                connection, self._database.shape, self._surroundings, exists=exists, now=now
+            )
             described = list(notices.describe(connection, raised))
         self._push(raised)
         pruned = retention.apply(self._database, self._limits, now=now) if self._auto_prune else None
@@ -151,6 +158,14 @@ class Watching(Opened):
             watches.acknowledged(cursor, now) for cursor in done.cursors if cursor.reopening
         )
         return done._replace(reopened=tuple(notices.describe(connection, reopened))), reopened
+
+    def _pending_watchers_exist(self) -> dict[str, bool | None]:
+        """Asked before the write transaction: an agent's database may keep its readers waiting."""
+        with self._database.reading() as connection:
+            found = cursors.select(connection, self._database.shape)
+        pending = {cursor.watcher for cursor in found if cursor.pending}
+        qualified = {watcher for watcher in pending if keys.is_agent_qualified(watcher)}
+        return dict.fromkeys(pending - qualified, False) | self._surroundings.sessions_exist(qualified)
 
     def _push(self, raised: Iterable[cursors.Raised]) -> None:
         for item in raised:
