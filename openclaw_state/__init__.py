@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from .core.listing import EventFilter
     from .errors import StateError
-    from .log import SignalLog
-    from .model import Changes, Cursor, CursorReport, Event, Head, Limits, Link, Notice, Pruned, Recorded
+    from .log.signal_log import SignalLog
+    from .model import Changes, Cursor, CursorReport, Event, Head, Limits, Link, Notice
+from .results import Pruned, Recorded
 
 __version__ = "0.1.0"
 
 _HOMES = {
-    "SignalLog": "log",
+    "SignalLog": "log.signal_log",
     "StateError": "errors",
     "EventFilter": "core.listing",
     **dict.fromkeys(

@@ -18,7 +18,7 @@ import platformdirs
 import sqlite_utils
 
 from .errors import StorageError
-from .model import Pruned
+from .results import Pruned
 
 FILE = "sidecar.sqlite"
 KEPT_PRUNES = 1_000

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from .errors import UsageError
 
@@ -22,8 +22,7 @@ _NUMBER = re.compile(r"[+-]?\d+(?:\.\d*)?")
 _FORMS = "a version (12), a duration ago (24h), a date or RFC 3339 time, today, yesterday or now"
 
 
-@dataclass(frozen=True, slots=True)
-class Point:
+class Point(NamedTuple):
     """Where --since or --until stands: at a state version, or at an instant (epoch ms)."""
 
     text: str
@@ -52,14 +51,14 @@ def parse_duration(text: str) -> int:
     wanted = text.strip()
     if wanted == "0":
         return 0
-    if not wanted.isascii() or not _DURATION.fullmatch(wanted):
+    if not wanted.isascii() or not re.fullmatch(_DURATION, wanted):
         hint = (
             f"give a unit: {wanted}s, {wanted}m, {wanted}h"
             if wanted.isdigit()
             else "for example 90s, 1h30m or 30d"
         )
         raise UsageError(f"{text!r} is not a duration", hint=hint)
-    total = sum(float(number) * _UNITS[unit] for number, unit in _PART.findall(wanted))
+    total = sum(float(number) * _UNITS[unit] for number, unit in re.findall(_PART, wanted))
     if total > SAFE_MAX:
         raise UsageError(f"the duration {text!r} is too long")
     return round(total)
@@ -71,21 +70,21 @@ def parse_point(text: str, *, now: int, utc: bool = False, versions: bool = True
     versions=False is for commands without versions. Raises UsageError for what is neither.
     """
     wanted = text.strip()
-    if _NUMBER.fullmatch(wanted):
+    if wanted.isdigit() or re.fullmatch(_NUMBER, wanted):
         if not versions:
             raise UsageError(
                 f"{text!r} is a version, and a time is meant here", hint="for example 24h or 2026-11-30"
             )
-        if not wanted.isdigit() or int(wanted) > SAFE_MAX:
+        if not (wanted.isascii() and wanted.isdigit()) or int(wanted) > SAFE_MAX:
             raise UsageError(f"{text!r} is not a version: a whole number from 0 to {SAFE_MAX}")
         return Point(text, version=int(wanted))
-    if wanted.isascii() and _DURATION.fullmatch(wanted):
+    if wanted.isascii() and re.fullmatch(_DURATION, wanted):
         return Point(text, instant=max(0, now - parse_duration(wanted)))
     if wanted in ("now", "today", "yesterday"):
         return Point(
             text, instant=now if wanted == "now" else _midnight(now, utc, 1 if wanted == "yesterday" else 0)
         )
-    if wanted.isascii() and _DATE.fullmatch(wanted):
+    if wanted.isascii() and re.fullmatch(_DATE, wanted):
         return Point(text, instant=_instant(wanted, utc))
     raise UsageError(f"{text!r} is not a point in the log", hint=f"give {_FORMS}")
 

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from importlib import import_module
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..errors import UsageError
 from .options import SHARED
@@ -13,8 +12,7 @@ from .options import SHARED
 PROGRAM = "openclaw-state"
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(NamedTuple):
     """Where a command lives (`module:function`) and how help lists it."""
 
     place: str

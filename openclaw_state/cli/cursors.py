@@ -8,7 +8,8 @@ from typing import Annotated
 import typer
 
 from ..errors import NotFoundError, RefusedError, UsageError
-from ..log import SignalLog
+from ..log.reading import Reading
+from ..log.signal_log import SignalLog
 from ..model import Cursor, CursorReport, Limits
 from ..report.escape import escape
 from ..report.lines import cursor_table, notice_lines
@@ -34,7 +35,7 @@ def list_cursors(
     ] = None,
 ) -> Result:
     """List the watches: marks, lag, state, and whether a gateway would deliver."""
-    log = call.open()
+    log = call.read()
     for key in filter(None, (watcher, target)):
         require_known(log, key)
     reports = log.cursors(watcher=watcher, target=target)
@@ -81,7 +82,7 @@ def add(
             raise UsageError(f"the {name} key is blank")
         if not key.isprintable():
             raise UsageError(f"the {name} key {key!r} contains control characters")
-    log = call.open(change=True, create=True)
+    log = call.change(create=True)
     warnings = _target_warnings(log, target)
     done = log.watch(watcher, target, agent_id=call.agent or log.resolve_agent(target), store_path=store)
     if done.cursor is None:
@@ -104,7 +105,7 @@ def add(
     )
 
 
-def _target_warnings(log: SignalLog, target: str) -> list[str]:
+def _target_warnings(log: Reading, target: str) -> list[str]:
     if log.session_known(target):
         return []
     similar = log.similar_keys(target)
@@ -112,7 +113,7 @@ def _target_warnings(log: SignalLog, target: str) -> list[str]:
     return [f"nothing is known of {target} yet{aliases}"]
 
 
-def _report(log: SignalLog, cursor: Cursor) -> CursorReport:
+def _report(log: Reading, cursor: Cursor) -> CursorReport:
     return next(
         report
         for report in log.cursors(watcher=cursor.watcher, target=cursor.target)
@@ -123,7 +124,7 @@ def _report(log: SignalLog, cursor: Cursor) -> CursorReport:
 @command("write", "ask")
 def remove(call: Call, watcher: Watcher, target: Target) -> Result:
     """Stop watching a session; its log and other watches stay."""
-    log = call.open(change=True)
+    log = call.change()
     cursor = next((report.cursor for report in log.cursors(watcher=watcher, target=target)), None)
     if cursor is None:
         raise NotFoundError(
@@ -151,7 +152,7 @@ def ack(
     ] = None,
 ) -> Result:
     """Acknowledge notices; what came after one was announced opens a follow-up."""
-    log = call.open(change=True)
+    log = call.change()
     watched = {report.cursor.target: report.cursor for report in log.cursors(watcher=watcher)}
     if not watched:
         raise NotFoundError(
@@ -194,7 +195,7 @@ def ack(
 @command("write", "ask")
 def reset(call: Call, watcher: Watcher) -> Result:
     """Remove all watches of a watcher, as its session's reset does."""
-    log = call.open(change=True)
+    log = call.change()
     count = len(log.cursors(watcher=watcher))
     if not count:
         raise NotFoundError(
@@ -245,15 +246,15 @@ def prune(
             hint="--expired, --orphaned, --undeliverable or --older-than D; try --dry-run first",
         )
     dry = bool(call.flag("dry_run"))
-    log = call.open(change=not dry)
+    log: Reading = call.read() if dry else call.change()
     named = [(report, _why(report, tests)) for report in log.cursors()]
     doomed = [
         (report, why) for report, why in named if why and (include_pending or not report.cursor.pending)
     ]
     kept = sum(1 for report, why in named if why) - len(doomed)
-    removed = (
-        0 if dry else log.remove_watches((r.cursor for r, _ in doomed), unless_pending=not include_pending)
-    )
+    removed = 0
+    if isinstance(log, SignalLog):
+        removed = log.remove_watches((item.cursor for item, _ in doomed), unless_pending=not include_pending)
     rows = [cursor_view(report) | {"why": why} for report, why in doomed]
 
     def text() -> Iterator[str]:

@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from ..errors import StateError
-from ..log import SignalLog
+from ..log.reading import Reading
 from ..model import Changes
 from ..report.text import plural
 from ..timespec import format_duration, format_instant
 from .options import Call
 
 
-def explain(call: Call, log: SignalLog, key: str, since: int, found: Changes, head: int) -> dict[str, Any]:
+def explain(call: Call, log: Reading, key: str, since: int, found: Changes, head: int) -> dict[str, Any]:
     """The `gap` member of a status document: numbers, words, and the prune ledger's entries."""
     from ..sidecar import Sidecar
 

@@ -9,7 +9,7 @@ import typer
 
 from ..core.changes import SAFE_MAX
 from ..errors import AheadError, ExitStatus, NotFoundError, UsageError
-from ..log import SignalLog
+from ..log.reading import Reading
 from ..model import Changes, CursorReport
 from ..report.escape import escape
 from ..report.lines import Style, event_line, session_table, watcher_line
@@ -25,7 +25,7 @@ def style_of(call: Call) -> Style:
     return Style(call.palette, call.width, call.now, call.utc)
 
 
-def require_known(log: SignalLog, key: str) -> None:
+def require_known(log: Reading, key: str) -> None:
     """Raise NotFoundError, with close spellings, for a key that nothing in the database names."""
     if not key.strip():
         raise UsageError("the session key is blank")
@@ -66,7 +66,7 @@ def status(
 
         return overview(call)
     point = None if since is None else parse_point(since, now=call.now, utc=call.utc)
-    log = call.open()
+    log = call.read()
     require_known(log, key)
     agent = log.resolve_agent(key, call.agent)
     head = log.head(key, agent_id=agent) if agent else None
@@ -105,7 +105,7 @@ def status(
 
 def _changes(
     call: Call,
-    log: SignalLog,
+    log: Reading,
     key: str,
     agent: str | None,
     since: int,
@@ -155,14 +155,14 @@ def _head_line(call: Call, body: dict[str, Any]) -> str:
     return call.palette.head(escape(body["sessionKey"])) + f"   version {body['stateVersion']}"
 
 
-def _session_text(call: Call, log: SignalLog, body: dict[str, Any]) -> Iterator[str]:
+def _session_text(call: Call, log: Reading, body: dict[str, Any]) -> Iterator[str]:
     oldest = body["oldestSequence"]
     kept = f"   retained from {oldest}" if oldest is not None else "   no events retained"
     yield _head_line(call, body) + kept
     yield from _watchers(call, log, body["sessionKey"])
 
 
-def _changes_text(call: Call, log: SignalLog, body: dict[str, Any], found: Changes) -> Iterator[str]:
+def _changes_text(call: Call, log: Reading, body: dict[str, Any], found: Changes) -> Iterator[str]:
     count = f"{len(found.events)}+" if found.truncated else str(len(found.events))
     word = "change" if count == "1" else "changes"
     yield _head_line(call, body) + f"   {count} {word} since {body['since']}"
@@ -171,7 +171,7 @@ def _changes_text(call: Call, log: SignalLog, body: dict[str, Any], found: Chang
     yield from _watchers(call, log, body["sessionKey"])
 
 
-def _watchers(call: Call, log: SignalLog, key: str) -> Iterator[str]:
+def _watchers(call: Call, log: Reading, key: str) -> Iterator[str]:
     reports: list[CursorReport] = log.cursors(target=key)
     if not reports:
         yield "not watched"
@@ -189,7 +189,7 @@ def version(
     ] = None,
 ) -> Result:
     """Print the state version of each session, or the newest sequence of the log."""
-    log = call.open()
+    log = call.read()
     if not key:
         newest = log.newest_sequence()
         body: dict[str, Any] = {"newestSequence": newest}
@@ -228,7 +228,7 @@ def list_sessions(
 ) -> Result:
     """List the sessions that have a state version, the latest change first."""
     most = parse_count(lines_, "-n")
-    log = call.open()
+    log = call.read()
     total = log.count_sessions(agent_id=call.agent)
     shown = total if most is None else min(most, total)
     rows = log.sessions(agent_id=call.agent, most=most)

@@ -8,7 +8,8 @@ from typing import Annotated
 import typer
 
 from ..errors import ConfigurationError, RefusedError, UsageError
-from ..log import SignalLog
+from ..log.reading import Reading
+from ..log.signal_log import SignalLog
 from ..model import Notice
 from ..report.escape import escape
 from ..report.lines import notice_lines
@@ -30,10 +31,10 @@ def notices(
     """Show pending notices with the exact line; with --ack, acknowledge exactly those."""
     if ack and watcher is None:
         raise UsageError("--ack needs a watcher", hint="openclaw-state notices WATCHER --ack")
-    log = call.open(change=ack)
+    log: Reading = call.change() if ack else call.read()
     if watcher is not None:
         require_known(log, watcher)
-    found = log.drain(watcher) if ack and watcher is not None else log.notices(watcher)
+    found = log.drain(watcher or "") if isinstance(log, SignalLog) else log.notices(watcher)
     rows = [notice_view(notice) for notice in found]
     left = log.notices(watcher) if ack else []
 
@@ -62,7 +63,7 @@ def _left_lines(left: list[Notice]) -> Iterator[str]:
         yield f"{plural(len(left), 'notice')} still pending (followed up, or not deliverable)"
 
 
-def _queue_warning(call: Call, log: SignalLog, acknowledged: bool) -> list[str]:
+def _queue_warning(call: Call, log: Reading, acknowledged: bool) -> list[str]:
     gateway = gateway_of(log, call.now) if acknowledged else None
     if gateway is None or not gateway.maybe_alive:
         return []
@@ -72,7 +73,7 @@ def _queue_warning(call: Call, log: SignalLog, acknowledged: bool) -> list[str]:
 @command("write")
 def sweep(call: Call) -> Result:
     """Re-arm every pending notice whose watcher exists, as a gateway does when it starts."""
-    log = call.open(change=True)
+    log = call.change()
     if log.location.state_dir is None and not log.embedded:
         raise ConfigurationError(
             f"{log.path} has no agent stores beside it, so no watcher can be known to exist",

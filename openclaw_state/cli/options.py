@@ -8,17 +8,20 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Annotated, Any, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, get_type_hints
 
 import typer
 
 from ..errors import ExitStatus, RefusedError, UsageError
 from ..host.location import Location, locate
-from ..log import SignalLog
 from ..report.text import Palette
 from ..timespec import now_ms, parse_duration
 from .terminal import Terminal
+
+if TYPE_CHECKING:
+    from ..log.opened import Opened
+    from ..log.reading import Reading
+    from ..log.signal_log import SignalLog
 
 FORMATS = ("text", "json", "jsonl", "tsv")
 COLORS = ("auto", "always", "never")
@@ -86,8 +89,7 @@ _GROUPS: dict[str, dict[str, tuple[Any, Any, Any]]] = {
 SHARED = {name: option for group in _GROUPS.values() for name, option in group.items()}
 
 
-@dataclass(frozen=True)
-class Result:
+class Result(NamedTuple):
     """What a command answers; one place prints it.
 
     body holds the members of the JSON document, in order: a generator is streamed as a list, a
@@ -102,18 +104,17 @@ class Result:
     rows: Iterable[Mapping[str, Any]] = ()
     fields: Sequence[str] = ()
     notes: Callable[[], Iterable[str]] = tuple
-    log: SignalLog | None = None
+    log: Opened | None = None
     warnings: Sequence[str] = ()
     status: ExitStatus | int = ExitStatus.OK
 
 
-@dataclass(frozen=True)
-class Call:
+class Call(NamedTuple):
     """One run of one command: its shared flags, its terminal and its clock."""
 
     terminal: Terminal
     now: int
-    flags: Mapping[str, Any] = field(default_factory=dict)
+    flags: Mapping[str, Any]
 
     def flag(self, name: str) -> Any:
         return self.flags.get(name, SHARED[name][2])
@@ -157,10 +158,25 @@ class Call:
             environ=self.terminal.environ,
         )
 
-    def open(self, *, change: bool = False, create: bool = False, **more: Any) -> SignalLog:
-        """Open the chosen database; create also makes a missing file outside OpenClaw's directories."""
-        wait: dict[str, Any] = {"lock_wait_ms": parse_duration(self.flag("lock_wait"))} if change else {}
-        log = SignalLog(self.location(), change=change, create=create, clock=lambda: self.now, **wait, **more)
+    def read(self) -> Reading:
+        """Open the chosen database for reading."""
+        from ..log.reading import Reading
+
+        return self.terminal.opened.enter_context(Reading(self.location(), clock=lambda: self.now))
+
+    def change(self, *, create: bool = False, best_effort: bool = False) -> SignalLog:
+        """Open the chosen database for change; create also makes a missing file outside OpenClaw's
+        directories."""
+        from ..log.signal_log import SignalLog
+
+        log = SignalLog(
+            self.location(),
+            change=True,
+            create=create,
+            best_effort=best_effort,
+            lock_wait_ms=parse_duration(self.flag("lock_wait")),
+            clock=lambda: self.now,
+        )
         return self.terminal.opened.enter_context(log)
 
     def confirm(self, question: str) -> None:

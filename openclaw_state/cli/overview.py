@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ..host.liveness import Gateway, find_gateway, read_lease
-from ..log import SignalLog
+from ..log.reading import Reading
 from ..report.escape import escape
 from ..report.lines import event_line
 from ..report.text import plural
@@ -15,7 +15,7 @@ from .look import LATEST, style_of
 from .options import Call, Result
 
 
-def gateway_of(log: SignalLog, now: int) -> Gateway | None:
+def gateway_of(log: Reading, now: int) -> Gateway | None:
     """The gateway of the state directory that the database belongs to; None without one."""
     root = log.location.state_dir
     return None if root is None else find_gateway(root, log.inspect(read_lease), now=now)
@@ -35,7 +35,7 @@ def gateway_view(gateway: Gateway | None) -> dict[str, Any] | None:
 
 def overview(call: Call) -> Result:
     """The answer of `status` without a key."""
-    log = call.open()
+    log = call.read()
     gateway = gateway_of(log, call.now)
     pending = log.notices()
     latest = list(log.events(newest=LATEST))

@@ -8,11 +8,13 @@ from typing import Annotated
 import typer
 
 from ..errors import StateError, UsageError
-from ..log import SignalLog
-from ..model import Forgotten, Limits, Pruned
+from ..log.reading import Reading
+from ..log.signal_log import SignalLog
+from ..model import Limits
 from ..report.escape import escape
 from ..report.text import plural
 from ..report.views import forgotten_view, pruned_view
+from ..results import Forgotten, Pruned
 from ..timespec import SAFE_MAX, parse_duration
 from .look import require_known
 from .options import Call, Result, command
@@ -36,13 +38,12 @@ def prune(
         usual.max_rows if max_rows is None else _rows(max_rows),
     )
     dry = bool(call.flag("dry_run"))
-    log = call.open(change=not dry)
+    log: Reading = call.read() if dry else call.change()
     tighter = limits.max_age_ms < usual.max_age_ms or limits.max_rows < usual.max_rows
     if tighter and not dry:
-        plan = log.prune(limits, dry_run=True)
-        call.confirm(f"Limits tighter than the gateway's own. {_sentence(plan, 'Remove')}?")
-    done = log.prune(limits, dry_run=dry)
-    warnings = [] if dry or done.nothing else _remember(call, log, done, limits)
+        call.confirm(f"Limits tighter than the gateway's own. {_sentence(log.plan_prune(limits), 'Remove')}?")
+    done = log.prune(limits) if isinstance(log, SignalLog) else log.plan_prune(limits)
+    warnings = _remember(call, log, done, limits) if done.applied and not done.nothing else []
     view = pruned_view(done)
     return Result(
         "prune",
@@ -75,7 +76,7 @@ def _prune_text(pruned: Pruned) -> Iterator[str]:
     yield f"{plural(pruned.heads_kept, 'state version')} kept"
 
 
-def _remember(call: Call, log: SignalLog, done: Pruned, limits: Limits) -> list[str]:
+def _remember(call: Call, log: Reading, done: Pruned, limits: Limits) -> list[str]:
     from ..sidecar import Sidecar
 
     try:
@@ -91,13 +92,13 @@ def forget(
 ) -> Result:
     """Delete a session's events, state version and link, and every watch by or on it."""
     dry = bool(call.flag("dry_run"))
-    log = call.open(change=not dry)
+    log: Reading = call.read() if dry else call.change()
     require_known(log, key)
     agent = log.resolve_agent(key, call.agent)
-    plan = log.forget(key, agent_id=agent, dry_run=True)
-    if not dry:
-        call.confirm(f"{_forget_sentence(plan, 'Remove')}?")
-    done = plan if dry else log.forget(key, agent_id=agent)
+    done = log.plan_forget(key, agent_id=agent)
+    if isinstance(log, SignalLog):
+        call.confirm(f"{_forget_sentence(done, 'Remove')}?")
+        done = log.forget(key, agent_id=agent)
     view = forgotten_view(done)
     return Result(
         "forget",

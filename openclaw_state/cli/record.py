@@ -6,7 +6,6 @@ import json
 import signal
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from typing import Annotated, Any
 
 import typer
@@ -14,11 +13,12 @@ import typer
 from ..core import producers
 from ..core.keys import is_agent_qualified, owner
 from ..errors import StateError, UsageError
-from ..log import SignalLog
-from ..model import ACTORS, KINDS, OUTCOMES, Recorded
+from ..log.signal_log import SignalLog
+from ..model import ACTORS, KINDS, OUTCOMES
 from ..report.escape import escape
 from ..report.lines import event_line, notice_lines
 from ..report.views import EVENT_FIELDS, event_view, notice_view
+from ..results import Recorded
 from ..timespec import parse_duration, parse_point
 from .look import style_of
 from .options import Call, Result, command
@@ -93,7 +93,7 @@ def record(
         session_id=session_id,
         watchers=_watchers(watcher),
     )
-    draft = replace(draft, occurred_at=occurred_at)
+    draft = draft._replace(occurred_at=occurred_at)
     if not allow_multiline and (len(draft.summary) > SUMMARY_LIMIT or len(draft.summary.splitlines()) > 1):
         raise UsageError(
             f"a summary is one line of at most {SUMMARY_LIMIT} characters", hint="or --allow-multiline"
@@ -104,7 +104,7 @@ def record(
         if name not in METADATA
     ]
     try:
-        log = call.open(change=True, create=True)
+        log = call.change(create=True)
         done = log.append(draft, only_if_watched=only_if_watched)
     except UsageError:
         raise
@@ -201,7 +201,7 @@ def run(
     With a machine format, what CMD prints goes to stderr, so that stdout stays one document.
     """
     seconds = None if timeout is None else parse_duration(timeout) / 1000
-    log = call.open(change=True, create=True, best_effort=best_effort)
+    log = call.change(create=True, best_effort=best_effort)
     with log.child_run(parent, child, run_id=run_id, agent_id=call.agent) as run:
         ended = _execute(program, seconds, quiet_stdout=call.format != "text")
         run.outcome = ended.outcome

@@ -22,10 +22,7 @@ CONTROL_TEXT = ("-h", "--help")
 
 
 def main() -> NoReturn:
-    """Entry point of the installed script."""
-    import gc
-
-    gc.disable()
+    """Run the command line of this process and leave with its status."""
     for stream in (sys.stdout, sys.stderr):
         stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
     status = run(sys.argv[1:], Terminal())

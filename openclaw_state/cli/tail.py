@@ -45,7 +45,7 @@ def tail(
     first = _point(call, since)
     last = _point(call, until)
     newest = parse_count(lines_ or (DEFAULT_LINES if since is None else None), "-n")
-    log = call.open()
+    log = call.read()
     for name in key or ():
         require_known(log, name)
     chosen = EventFilter(

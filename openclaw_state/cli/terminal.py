@@ -6,24 +6,29 @@ import os
 import sys
 from collections.abc import Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass, field
 from typing import TextIO
 
 from ..report.text import Palette, use_color
 
 
-@dataclass(frozen=True)
 class Terminal:
     """Where a run reads from and writes to; stdout and stderr are judged apart.
 
     opened closes what the run opened, when its answer has been printed.
     """
 
-    stdin: TextIO = field(default_factory=lambda: sys.stdin)
-    stdout: TextIO = field(default_factory=lambda: sys.stdout)
-    stderr: TextIO = field(default_factory=lambda: sys.stderr)
-    environ: Mapping[str, str] = field(default_factory=lambda: os.environ)
-    opened: ExitStack = field(default_factory=ExitStack)
+    def __init__(
+        self,
+        stdin: TextIO = sys.stdin,
+        stdout: TextIO = sys.stdout,
+        stderr: TextIO = sys.stderr,
+        environ: Mapping[str, str] = os.environ,
+    ) -> None:
+        self.stdin = stdin
+        self.stdout = stdout
+        self.stderr = stderr
+        self.environ = environ
+        self.opened = ExitStack()
 
     @property
     def width(self) -> int | None:

@@ -12,8 +12,8 @@ from typing import Any
 
 from ..errors import UsageError
 from ..model import Changes, Event, Head
-from .events import COLUMNS
 from .javascript import trim
+from .schema import EVENT_COLUMNS
 
 MAX_CHANGES = 200
 SAFE_MAX = 2**53 - 1
@@ -35,7 +35,7 @@ def read_changes(
         raise UsageError("since and limit must be numbers")
     most = MAX_CHANGES if limit > MAX_CHANGES else max(1, math.floor(max(limit, 1)))
     rows = connection.execute(
-        f"SELECT {COLUMNS} FROM session_state_events"
+        f"SELECT {EVENT_COLUMNS} FROM session_state_events"
         " WHERE session_key = ? AND agent_id = ? AND sequence > ? ORDER BY sequence LIMIT ?",
         (session_key, agent_id, since, most + 1),
     ).fetchall()

@@ -11,15 +11,11 @@ from ..model import NOTIFYING_KINDS, Event
 from . import watches
 from .cursors import Raised
 from .javascript import is_falsy, json_text
+from .schema import EVENT_COLUMNS
 from .shape import Shape
 from .surroundings import Surroundings
 
 CLAMP_MS = 86_400_000
-
-COLUMNS = (
-    "sequence, session_key, agent_id, kind, actor_type, occurred_at, summary,"
-    " session_id, actor_id, run_id, dedupe_key, payload_json"
-)
 
 
 class Draft(NamedTuple):
@@ -154,6 +150,6 @@ def _holder(connection: sqlite3.Connection, dedupe_key: str | None) -> Event | N
     if not dedupe_key:
         return None
     row = connection.execute(
-        f"SELECT {COLUMNS} FROM session_state_events WHERE dedupe_key = ?", (dedupe_key,)
+        f"SELECT {EVENT_COLUMNS} FROM session_state_events WHERE dedupe_key = ?", (dedupe_key,)
     ).fetchone()
     return Event(*row) if row else None

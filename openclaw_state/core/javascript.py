@@ -4,23 +4,25 @@ from __future__ import annotations
 
 import json
 import math
-import re
 from typing import Any
 
-_SPACE = "\t\n\v\f\r \u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\ufeff"
-_EDGES = re.compile(f"^[{_SPACE}]+|[{_SPACE}]+$")
-_SURROGATE = re.compile("[\ud800-\udfff]")
+_SPACE = (
+    "\t\n\v\f\r \u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a"
+    "\u2028\u2029\u202f\u205f\u3000\ufeff"
+)
 
 
 def trim(text: str) -> str:
     """Strip what JavaScript calls white space, and nothing else."""
-    return _EDGES.sub("", text)
+    return text.strip(_SPACE)
 
 
 def json_text(value: Any) -> str:
     """Compact JSON as JavaScript writes it: non-ASCII unescaped, 1.0 as 1, NaN as null."""
     text = json.dumps(_plain(value), ensure_ascii=False, separators=(",", ":"))
-    return _SURROGATE.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
+    if text.isascii():
+        return text
+    return "".join(f"\\u{ord(one):04x}" if "\ud800" <= one <= "\udfff" else one for one in text)
 
 
 def is_falsy(value: Any) -> bool:

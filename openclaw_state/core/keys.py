@@ -12,25 +12,25 @@ from ..errors import UsageError
 from .javascript import trim
 
 MAX_AGENT_ID = 64
-_QUALIFIED = re.compile(r"agent:([^:]+):(?!:)(.+)", re.S | re.I)
-_KEPT_SIGNAL = re.compile(r"(?:^|(?<=:))(signal:group:)([^:]*)", re.I)
-_KEPT_MATRIX = re.compile(r"((?:agent:[^:]*:+)*matrix:(?:channel|group):)(.+)", re.S | re.I)
-_THREAD = re.compile(r":thread:", re.I)
-_NOT_AGENT = re.compile(r"[^a-z0-9_-]+")
+_KEPT_SIGNAL = r"(?i)(?:^|(?<=:))(signal:group:)([^:]*)"
+_KEPT_MATRIX = r"(?is)((?:agent:[^:]*:+)*matrix:(?:channel|group):)(.+)"
 
 
 def parse(key: str) -> tuple[str, str] | None:
     """(agent id, rest) of `agent:<id>:<rest>`, folded; None for bare and malformed keys."""
-    match = _QUALIFIED.fullmatch(fold(key))
-    if match is None or not trim(match[1]):
-        return None
-    return trim(match[1]), match[2]
+    return _split(fold(key))
 
 
 def is_agent_qualified(key: str) -> bool:
     """Can this key be a watcher? (contract, signal-log section 6, step 5)"""
-    match = _QUALIFIED.fullmatch(trim(key).lower())
-    return match is not None and bool(trim(match[1]))
+    return _split(trim(key).lower()) is not None
+
+
+def _split(folded: str) -> tuple[str, str] | None:
+    prefix, _, rest = folded.partition(":")
+    agent, _, rest = rest.partition(":")
+    agent = trim(agent)
+    return (agent, rest) if prefix == "agent" and agent and rest and rest[0] != ":" else None
 
 
 def agent_of(key: str) -> str | None:
@@ -60,7 +60,10 @@ def is_subagent(key: str) -> bool:
 
 def normalize_agent_id(text: str) -> str:
     """Trimmed, lower-cased, other characters to `-`, at most 64 characters, empty to `main`."""
-    return _NOT_AGENT.sub("-", trim(text).lower()).strip("-")[:MAX_AGENT_ID] or "main"
+    lowered = trim(text).lower()
+    if len(lowered) <= MAX_AGENT_ID and lowered.isascii() and lowered.isalnum():
+        return lowered
+    return re.sub("[^a-z0-9_-]+", "-", lowered).strip("-")[:MAX_AGENT_ID] or "main"
 
 
 def normalize_main_key(text: str | None) -> str:
@@ -71,17 +74,20 @@ def normalize_main_key(text: str | None) -> str:
 def fold(key: str) -> str:
     """Trim and lower-case, except the case-sensitive ids of Signal groups and Matrix rooms."""
     trimmed = trim(key)
-    if match := _KEPT_MATRIX.fullmatch(trimmed):
+    lowered = trimmed.lower()
+    if "matrix:" in lowered and (match := re.fullmatch(_KEPT_MATRIX, trimmed)):
         return match[1].lower() + _fold_last_thread(match[2])
+    if "signal:group:" not in lowered:
+        return lowered
     folded, kept = [], 0
-    for match in _KEPT_SIGNAL.finditer(trimmed):
+    for match in re.finditer(_KEPT_SIGNAL, trimmed):
         folded += [trimmed[kept : match.start()].lower(), match[1].lower(), trim(match[2])]
         kept = match.end()
     return "".join(folded) + trimmed[kept:].lower()
 
 
 def _fold_last_thread(tail: str) -> str:
-    markers = list(_THREAD.finditer(tail))
+    markers = list(re.finditer("(?i):thread:", tail))
     if not markers:
         return tail
     last = markers[-1]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 
-from ..model import Forgotten
+from ..results import Forgotten
 
 _OWN = {
     "events": "session_state_events WHERE session_key = ? AND agent_id = ?",

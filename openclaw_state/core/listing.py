@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from ..model import Event, SessionRow
 from . import changes
-from .events import COLUMNS
+from .schema import EVENT_COLUMNS
 
 BATCH_ROWS = 500
 
@@ -76,7 +76,8 @@ def events(reading: Reading, chosen: EventFilter, *, newest: int | None = None) 
     while True:
         with reading() as connection:
             rows = connection.execute(
-                f"SELECT {COLUMNS} FROM session_state_events WHERE {where} AND sequence > ? AND sequence <= ?"
+                f"SELECT {EVENT_COLUMNS} FROM session_state_events WHERE {where}"
+                " AND sequence > ? AND sequence <= ?"
                 f" ORDER BY sequence LIMIT {BATCH_ROWS}",
                 (*values, after, end),
             ).fetchall()
@@ -132,7 +133,8 @@ def sessions(
 def _session(connection: sqlite3.Connection, row: tuple[Any, ...]) -> SessionRow:
     key, agent, version, watermark, updated_at, count, oldest, watchers, pending = row
     last = connection.execute(
-        f"SELECT {COLUMNS} FROM session_state_events WHERE sequence = ? AND session_key = ?", (version, key)
+        f"SELECT {EVENT_COLUMNS} FROM session_state_events WHERE sequence = ? AND session_key = ?",
+        (version, key),
     ).fetchone()
     return SessionRow(
         key,
@@ -154,6 +156,18 @@ def count_sessions(connection: sqlite3.Connection, agent_id: str | None = None) 
         "SELECT count(*) FROM session_state_heads WHERE ? IS NULL OR agent_id = ?", (agent_id, agent_id)
     ).fetchone()
     return int(row[0])
+
+
+def is_named(connection: sqlite3.Connection, session_key: str) -> bool:
+    """Has exactly this key a head, an event, a cursor or a link?"""
+    tests = (
+        "session_state_heads WHERE session_key = ?1",
+        "session_state_events WHERE session_key = ?1",
+        "session_watch_cursors WHERE watcher_session_key = ?1 OR target_session_key = ?1",
+        "session_upstream_links WHERE session_key = ?1",
+    )
+    either = " OR ".join(f"EXISTS (SELECT 1 FROM {test})" for test in tests)
+    return bool(connection.execute(f"SELECT {either}", (session_key,)).fetchone()[0])
 
 
 def known_keys(connection: sqlite3.Connection) -> list[str]:

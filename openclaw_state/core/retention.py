@@ -10,7 +10,8 @@ from __future__ import annotations
 import sqlite3
 from typing import NamedTuple
 
-from ..model import Limits, Pruned
+from ..model import Limits
+from ..results import Pruned
 from .database import Database
 
 HOURLY_MS = 3_600_000

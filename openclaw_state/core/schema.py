@@ -25,6 +25,12 @@ COLUMNS = {
 }
 STORE_COLUMN = "watcher_store_path"
 
+# In the order of model.Event's fields.
+EVENT_COLUMNS = (
+    "sequence, session_key, agent_id, kind, actor_type, occurred_at, summary,"
+    " session_id, actor_id, run_id, dedupe_key, payload_json"
+)
+
 STATEMENTS = (
     """CREATE TABLE IF NOT EXISTS session_state_events (
          sequence INTEGER PRIMARY KEY AUTOINCREMENT,

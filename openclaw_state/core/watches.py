@@ -11,7 +11,8 @@ import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from ..model import Acknowledged, Cursor, Delivery, Watched
+from ..model import Cursor, Delivery
+from ..results import Acknowledged, Watched
 from . import keys
 from .cursors import Raised, find, select
 from .shape import Shape

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
@@ -11,7 +10,6 @@ from ..core.javascript import trim
 from ..errors import UsageError
 
 DATABASE = os.path.join("state", "openclaw.sqlite")
-_PROFILE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 
 
 class Location(NamedTuple):
@@ -122,8 +120,10 @@ def _in_directory(directory: str, via: str) -> Location:
 
 
 def _profile(name: str, environ: Mapping[str, str], cwd: str) -> Location:
+    import re
+
     name = trim(name)
-    if not _PROFILE.fullmatch(name):
+    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}", name):
         raise UsageError(
             f"{name!r} is not a profile name",
             hint="letters, digits, - and _, at most 64, beginning with one of the first two",

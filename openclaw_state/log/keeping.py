@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from ..core import lifecycle, retention
-from ..model import Forgotten, Limits, Pruned
+from ..model import Limits
+from ..results import Forgotten, Pruned
 from ..upstream import links
 from .opened import Opened
 
@@ -13,22 +14,14 @@ from .opened import Opened
 class Keeping(Opened):
     """The methods that remove, and those that keep links (contract, signal-log sections 12, 14, 15)."""
 
-    def prune(self, limits: Limits | None = None, *, dry_run: bool = False) -> Pruned:
-        """Apply retention, or plan it; limits default to OpenClaw's 30 days and 50,000 rows."""
-        now = self._clock()
-        if dry_run:
-            with self._database.reading() as connection:
-                return retention.plan(connection, limits or self._limits, now=now)
-        return retention.apply(self._database, limits or self._limits, now=now)
+    def prune(self, limits: Limits | None = None) -> Pruned:
+        """Apply retention; limits default to OpenClaw's 30 days and 50,000 rows (section 12)."""
+        return retention.apply(self._database, limits or self._limits, now=self._clock())
 
-    def forget(self, session_key: str, *, agent_id: str | None = None, dry_run: bool = False) -> Forgotten:
+    def forget(self, session_key: str, *, agent_id: str | None = None) -> Forgotten:
         """Delete a session's log, head, link and every watch by or on it (section 14)."""
-        agent = self._agent(session_key, agent_id)
-        if dry_run:
-            with self._database.reading() as connection:
-                return lifecycle.plan_forget(connection, session_key, agent)
         with self._database.writing() as connection:
-            return lifecycle.forget(connection, session_key, agent)
+            return lifecycle.forget(connection, session_key, self._agent(session_key, agent_id))
 
     def upsert_link(
         self,

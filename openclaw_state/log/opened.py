@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from types import TracebackType
 from typing import Self
 
-from ..core import cursors, keys, notices
+from ..core import cursors, keys
 from ..core.database import Database
 from ..core.opening import DEFAULT_LOCK_WAIT_MS, create_embedded
 from ..core.surroundings import Detached, Embedded, Surroundings, delivery
@@ -22,7 +22,7 @@ def _system_clock() -> int:
 
 
 class Opened:
-    """An open database with its surroundings, its clock and the queue of this process."""
+    """An open database with its surroundings and its clock."""
 
     def __init__(
         self,
@@ -67,7 +67,10 @@ class Opened:
         self._best_effort = best_effort
         self._clock = clock
         self._pruned_at = 0
-        self._queue = notices.Queue()
+        self._prepare()
+
+    def _prepare(self) -> None:
+        """What a subclass needs besides; nothing for reading."""
 
     def __enter__(self) -> Self:
         return self

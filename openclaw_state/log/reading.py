@@ -7,10 +7,9 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import TypeVar
 
 from ..core import changes, cursors, keys, listing, notices
-from ..core.surroundings import Detached
 from ..errors import UsageError
-from ..model import Changes, CursorReport, Event, Head, Link, Notice, SessionRow
-from ..upstream import links
+from ..model import Changes, CursorReport, Event, Head, Limits, Link, Notice, SessionRow
+from ..results import Forgotten, Pruned
 from .opened import Opened
 
 T = TypeVar("T")
@@ -139,13 +138,9 @@ class Reading(Opened):
     def session_known(self, session_key: str) -> bool | None:
         """Has the session a head, an event, a cursor, a link or a session row? None: cannot be known."""
         with self._database.reading() as connection:
-            if cursors.select(connection, self._database.shape, watcher=session_key):
+            if listing.is_named(connection, session_key):
                 return True
-            if cursors.is_watched(connection, session_key) or links.has_link(connection, session_key):
-                return True
-            surroundings = Detached() if self.embedded else self._surroundings
-            known = cursors.known_sessions(connection, surroundings, [session_key])[session_key]
-            return False if known is None and self.embedded else known
+        return False if self.embedded else self._surroundings.sessions_exist([session_key])[session_key]
 
     def cursors(self, *, watcher: str | None = None, target: str | None = None) -> list[CursorReport]:
         """Watches with lag, state, delivery and expiry, by watcher and target."""
@@ -167,12 +162,30 @@ class Reading(Opened):
             found = cursors.select(connection, self._database.shape, watcher=watcher)
             return list(notices.describe(connection, self._raised(found)))
 
+    def plan_prune(self, limits: Limits | None = None) -> Pruned:
+        """What `prune` would remove now."""
+        from ..core import retention
+
+        with self._database.reading() as connection:
+            return retention.plan(connection, limits or self._limits, now=self._clock())
+
+    def plan_forget(self, session_key: str, *, agent_id: str | None = None) -> Forgotten:
+        """What `forget` would remove."""
+        from ..core import lifecycle
+
+        with self._database.reading() as connection:
+            return lifecycle.plan_forget(connection, session_key, self._agent(session_key, agent_id))
+
     def link(self, session_key: str, *, agent_id: str | None = None) -> Link | None:
         """The upstream link of a session."""
+        from ..upstream import links
+
         with self._database.reading() as connection:
             return links.read(connection, session_key, self._agent(session_key, agent_id))
 
     def watched_links(self) -> dict[str, list[Link]]:
         """The links that the upstream monitor visits, by catalog."""
+        from ..upstream import links
+
         with self._database.reading() as connection:
             return links.watched(connection)

@@ -10,9 +10,10 @@ from typing import Any
 from ..core import cursors, keys, notices, producers, retention
 from ..core.events import Draft, append
 from ..errors import StateError, UsageError
-from ..model import Link, Pruned, Recorded
+from ..model import Link
+from ..results import Pruned, Recorded
 from ..upstream import links
-from .opened import Opened
+from .changing import Changing
 
 
 @dataclass
@@ -23,7 +24,7 @@ class ChildRun:
     outcome: str | None = None
 
 
-class Recording(Opened):
+class Recording(Changing):
     """The methods that append to the log (contract, signal-log sections 5 and 6)."""
 
     def record(
@@ -257,8 +258,7 @@ class Recording(Opened):
             appended = append(
                 connection, self._database.shape, self._surroundings, draft, now=now, strict=self._strict
             )
-        for item in appended.raised:
-            self._queue.push(item.cursor, item.delivery)
+        self._push(appended.raised)
         opened = tuple(
             notices.build(
                 item.cursor,

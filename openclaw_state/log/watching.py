@@ -8,11 +8,12 @@ from typing import Any
 
 from ..core import cursors, keys, notices, retention, watches
 from ..core.surroundings import Surroundings, delivery
-from ..model import Acknowledged, Cursor, Delivery, Notice, QueuedLine, Swept, Wake, Watched
-from .opened import Opened
+from ..model import Cursor, Delivery, Notice
+from ..results import Acknowledged, QueuedLine, Swept, Wake, Watched
+from .changing import Changing
 
 
-class Watching(Opened):
+class Watching(Changing):
     """The methods that move cursors (contract, signal-log sections 7 to 11)."""
 
     def watch(
@@ -166,10 +167,6 @@ class Watching(Opened):
         pending = {cursor.watcher for cursor in found if cursor.pending}
         qualified = {watcher for watcher in pending if keys.is_agent_qualified(watcher)}
         return dict.fromkeys(pending - qualified, False) | self._surroundings.sessions_exist(qualified)
-
-    def _push(self, raised: Iterable[cursors.Raised]) -> None:
-        for item in raised:
-            self._queue.push(item.cursor, item.delivery)
 
     def _delivery(self, line: QueuedLine) -> Delivery:
         cursor = Cursor(line.watcher, "", 0, 0, 0, "explicit", 0, line.store_path)

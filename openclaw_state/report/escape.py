@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-import re
-
-_UNSAFE = re.compile(
-    "[\x00-\x1f\x7f-\x9f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ud800-\udfff\ufff9-\ufffb"
-    "\U000e0000-\U000e007f]"
-)
 _SHORT = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
 
 def escape(text: str) -> str:
-    """Show control, bidirectional, invisible and broken characters as escapes; all else as it is."""
-    return _UNSAFE.sub(_escaped, text)
+    """Show everything that does not print as itself, bidirectional and invisible marks too, as escapes."""
+    if text.isprintable():
+        return text
+    return "".join(character if character.isprintable() else _escaped(character) for character in text)
 
 
-def _escaped(match: re.Match[str]) -> str:
-    character = match[0]
+def _escaped(character: str) -> str:
     code = ord(character)
     if character in _SHORT:
         return _SHORT[character]

@@ -10,13 +10,13 @@ from typing import Any
 from ..errors import StateError, UsageError
 from .escape import escape
 
-_RAW = re.compile("[\x7f-\x9f\u2028\u2029\ud800-\udfff]")
+_RAW = "[\x7f-\x9f\u2028\u2029\ud800-\udfff]"
 
 
 def dumps(value: Any) -> str:
     """Compact JSON; DEL, C1, line separators and broken surrogates are written as escapes."""
     text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-    return text if text.isascii() and "\x7f" not in text else _RAW.sub(_unicode_escape, text)
+    return text if text.isascii() and "\x7f" not in text else re.sub(_RAW, _unicode_escape, text)
 
 
 def _unicode_escape(match: re.Match[str]) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from ..model import KINDS, CursorReport, Event, Notice, SessionRow
 from ..timespec import format_clock, format_duration, format_instant
@@ -15,8 +15,7 @@ _KIND_WIDTH = max(map(len, KINDS))
 _ACTOR_WIDTH = len("system")
 
 
-@dataclass(frozen=True)
-class Style:
+class Style(NamedTuple):
     """How text is drawn: colours, the terminal's width, the clock and its zone."""
 
     palette: Palette

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from .escape import escape, width
 
@@ -12,8 +12,7 @@ _ACTORS = {"human": "36", "agent": "35", "system": "2"}
 GAP = "  "
 
 
-@dataclass(frozen=True, slots=True)
-class Palette:
+class Palette(NamedTuple):
     """The few roles that have a colour; disabled, it returns text as it is."""
 
     enabled: bool
@@ -45,8 +44,7 @@ def use_color(mode: str, *, isatty: bool, environ: Mapping[str, str]) -> bool:
     return isatty and environ.get("TERM") != "dumb"
 
 
-@dataclass(frozen=True, slots=True)
-class Column:
+class Column(NamedTuple):
     head: str
     right: bool = False
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..model import CursorReport, Delivery, Event, Forgotten, Notice, Pruned, SessionRow
+from ..model import CursorReport, Delivery, Event, Notice, SessionRow
+from ..results import Forgotten, Pruned
 
 EVENT_FIELDS = (
     "sequence",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import sqlite3
 from typing import Any
@@ -107,18 +108,8 @@ def delete(
     return "changed" if read(connection, session_key, agent_id) else "absent"
 
 
-def has_link(connection: sqlite3.Connection, session_key: str) -> bool:
-    """Is the session linked under any agent?"""
-    row = connection.execute(
-        "SELECT 1 FROM session_upstream_links WHERE session_key = ? LIMIT 1", (session_key,)
-    ).fetchone()
-    return row is not None
-
-
 def source_key(link: Link) -> str:
     """The 16 hex digits that name a link's source in dedupe keys (contract, signal-log section 5)."""
-    import hashlib
-
     text = "\0".join((link.host_id, link.thread_id, json_text(link.upstream_ref)))
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 

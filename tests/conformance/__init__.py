@@ -13,13 +13,16 @@ from typing import Any
 
 from . import signal_log
 
-DRIVERS: dict[str, Callable[[dict[str, Any]], Iterator[tuple[str, str | None]]]] = {
-    "signal-log": signal_log.run,
+# Run a case, and say what differed, or None.
+Check = Callable[[], str | None]
+
+DRIVERS: dict[str, Callable[[dict[str, Any]], Iterator[tuple[str, Check]]]] = {
+    "signal-log": signal_log.cases,
 }
 
 
-def run_file(path: str | Path) -> Iterator[tuple[str, str | None]]:
-    """(case name, what differed or None) for every case of a file."""
+def cases(path: str | Path) -> Iterator[tuple[str, Check]]:
+    """Name and check of every case in a file; none is run yet."""
     document = json.loads(Path(path).read_text(encoding="utf-8"))
     driver = DRIVERS.get(document["suite"])
     if driver is None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 import tempfile
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,8 @@ from openclaw_state.core.producers import classify_actor
 from openclaw_state.errors import StateError, UsageError
 from openclaw_state.host.agentdb import default_store
 from openclaw_state.host.surroundings import StateDirectory
-from openclaw_state.model import Link, Wake
+from openclaw_state.model import Link
+from openclaw_state.results import Wake
 
 from .compare import difference
 
@@ -24,22 +26,26 @@ ROWS_SHOWN = 60
 PLACEHOLDER = "$STATE_DIR"
 
 
-def run(document: dict[str, Any]) -> Iterator[tuple[str, str | None]]:
+def cases(document: dict[str, Any]) -> Iterator[tuple[str, Callable[[], str | None]]]:
     for scenario in document["scenarios"]:
-        with tempfile.TemporaryDirectory() as folder:
-            yield scenario["name"], _scenario(scenario, Path(folder).resolve())
+        yield scenario["name"], partial(_play, scenario)
 
 
-def _scenario(scenario: dict[str, Any], folder: Path) -> str | None:
-    player = Player(folder)
-    try:
-        for number, (step, expected) in enumerate(zip(scenario["steps"], scenario["expect"], strict=True)):
-            # What OpenClaw says when it throws is its own English; only the fact counts.
-            fact = {name: value for name, value in expected.items() if name != "message"}
-            if found := difference(fact, player.play(step), "answer"):
-                return f"step {number} ({step['op']}): {found}"
-    finally:
-        player.log.close()
+def _play(scenario: dict[str, Any]) -> str | None:
+    with tempfile.TemporaryDirectory() as folder:
+        player = Player(Path(folder).resolve())
+        try:
+            return _first_difference(scenario, player)
+        finally:
+            player.log.close()
+
+
+def _first_difference(scenario: dict[str, Any], player: Player) -> str | None:
+    for number, (step, expected) in enumerate(zip(scenario["steps"], scenario["expect"], strict=True)):
+        # What OpenClaw says when it throws is its own English; only the fact counts.
+        fact = {name: value for name, value in expected.items() if name != "message"}
+        if found := difference(fact, player.play(step), "answer"):
+            return f"step {number} ({step['op']}): {found}"
     return None
 
 
