@@ -97,8 +97,7 @@ def _show(call: Call, result: Result) -> None:
 def _envelope(result: Result, warnings: list[str]) -> dict[str, object]:
     place = result.log.location if result.log is not None else None
     database = {"path": place.path, "via": place.via} if place else None
-    ok = int(result.status) in (ExitStatus.OK, ExitStatus.FINDINGS, ExitStatus.HISTORY_GAP)
-    return jsonout.envelope(result.command, ok=ok, database=database, body=result.body, warnings=warnings)
+    return jsonout.envelope(result.command, database=database, body=result.body, warnings=warnings)
 
 
 def _selected(call: Call, result: Result) -> Iterable[dict[str, object]]:

@@ -50,15 +50,14 @@ def _list(values: Iterator[Any]) -> Iterator[str]:
 def envelope(
     command: str,
     *,
-    ok: bool,
     database: Mapping[str, Any] | None,
     body: Mapping[str, Any],
     warnings: Sequence[str],
 ) -> dict[str, Any]:
-    """The members that every document has, around those of the command."""
+    """The members that every document of a success has, around those of the command."""
     return {
         "schema": schema_name(command),
-        "ok": ok,
+        "ok": True,
         "database": database,
         **body,
         "warnings": list(warnings),
