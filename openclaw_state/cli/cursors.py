@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from ..core.keys import fold
 from ..errors import NotFoundError, RefusedError, UsageError
 from ..log.reading import Reading
 from ..log.signal_log import SignalLog
@@ -83,7 +84,7 @@ def add(
         if not key.isprintable():
             raise UsageError(f"the {name} key {key!r} contains control characters")
     log = call.change(create=True)
-    warnings = _target_warnings(log, target)
+    warnings = [*_spelling_warnings(watcher, target), *_target_warnings(log, target)]
     done = log.watch(watcher, target, agent_id=call.agent or log.resolve_agent(target), store_path=store)
     if done.cursor is None:
         raise RefusedError(f"the watch was refused: {done.refusal}", watched=False, rule=done.refusal)
@@ -103,6 +104,14 @@ def add(
         log=log,
         warnings=warnings,
     )
+
+
+def _spelling_warnings(*session_keys: str) -> list[str]:
+    return [
+        f"{key} is not the spelling that a gateway uses; {fold(key)} is"
+        for key in session_keys
+        if fold(key) != key
+    ]
 
 
 def _target_warnings(log: Reading, target: str) -> list[str]:

@@ -80,6 +80,9 @@ def _show(call: Call, result: Result) -> None:
         return
     warnings = [*(result.log.warnings if result.log else ()), *result.warnings]
     out = call.terminal.stdout
+    if call.flag("verbose") and result.log is not None:
+        place = result.log.location
+        call.terminal.stderr.write(f"database: {escape(place.path)} (chosen by {place.via})\n")
     match call.format:
         case "json":
             _write(out, jsonout.document(_envelope(result, warnings)))

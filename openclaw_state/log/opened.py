@@ -12,13 +12,26 @@ from ..core import cursors, keys
 from ..core.database import Database
 from ..core.opening import DEFAULT_LOCK_WAIT_MS, create_embedded
 from ..core.surroundings import Detached, Embedded, Surroundings, delivery
-from ..errors import RefusedError
+from ..errors import NoDatabaseError, RefusedError
 from ..host.location import Location, locate
 from ..model import Cursor, Limits
 
 
 def _system_clock() -> int:
     return time.time_ns() // 1_000_000
+
+
+def _missing(location: Location) -> NoDatabaseError:
+    """The file is not there: say which rule led to it, and what else may have been meant."""
+    if location.embedded:
+        hint = "record, run and cursors add create the tool's own file; or name a database with --db"
+    else:
+        hint = "check the path; nothing was created"
+    return NoDatabaseError(
+        f"there is no database at {location.path} (chosen by {location.via})",
+        hint="; ".join((*location.warnings, hint)),
+        database={"path": location.path, "via": location.via},
+    )
 
 
 class Opened:
@@ -56,7 +69,10 @@ class Opened:
             self.location = locate(db=os.fspath(path) if path is not None else None)
         if change and (create or self.location.embedded):
             self._create_missing()
-        self._database = Database(self.location.path, writable=change, lock_wait_ms=lock_wait_ms)
+        try:
+            self._database = Database(self.location.path, writable=change, lock_wait_ms=lock_wait_ms)
+        except NoDatabaseError as error:
+            raise _missing(self.location) from error
         self._surroundings = surroundings or self._default_surroundings()
         if limits is not None and not self.embedded:
             self.close()
