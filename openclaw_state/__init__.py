@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from .errors import StateError
     from .log.signal_log import SignalLog
     from .model import Changes, Cursor, CursorReport, Event, Head, Limits, Link, Notice
-from .results import Pruned, Recorded
+    from .results import Pruned, Recorded
 
 __version__ = "0.1.0"
 
@@ -30,11 +30,11 @@ _HOMES = {
             "Limits",
             "Link",
             "Notice",
-            "Pruned",
-            "Recorded",
         ),
         "model",
     ),
+    "Pruned": "results",
+    "Recorded": "results",
 }
 
 __all__ = [

@@ -37,12 +37,16 @@ class Recorded(NamedTuple):
 
 
 class Watched(NamedTuple):
-    """The answer of a watch registration; refusal names the rule when `watched` is False."""
+    """The answer of a watch registration; refusal names the rule when `watched` is False.
+
+    replaced is the watch that stood there for another store: its pending state is gone.
+    """
 
     watched: bool
     created: bool
     cursor: Cursor | None
     refusal: str | None = None
+    replaced: Cursor | None = None
 
 
 class Acknowledged(NamedTuple):

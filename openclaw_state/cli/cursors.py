@@ -88,6 +88,8 @@ def add(
     done = log.watch(watcher, target, agent_id=call.agent or log.resolve_agent(target), store_path=store)
     if done.cursor is None:
         raise RefusedError(f"the watch was refused: {done.refusal}", watched=False, rule=done.refusal)
+    if done.replaced is not None and done.replaced.pending:
+        warnings.append("the watch that stood here named another store; its pending notice is gone")
     report = _report(log, done.cursor)
     if report.delivery.ok is not True:
         warnings.append(

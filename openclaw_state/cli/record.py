@@ -11,6 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from ..core import producers
+from ..core.events import clamp
 from ..core.keys import is_agent_qualified, owner
 from ..errors import StateError, UsageError
 from ..log.signal_log import SignalLog
@@ -22,6 +23,7 @@ from ..results import Recorded
 from ..timespec import parse_duration, parse_point
 from .look import style_of
 from .options import Call, Result, command
+from .overview import gateway_of
 
 SUMMARY_LIMIT = 200
 METADATA = ("outcome", "channel", "turns", "catalogId", "hostId")
@@ -103,6 +105,8 @@ def record(
         for name in draft.payload or ()
         if name not in METADATA
     ]
+    if occurred_at is not None and clamp(occurred_at, call.now) != occurred_at:
+        warnings.append("the time lies outside the last 24 hours and was moved to their edge")
     try:
         log = call.change(create=True)
         done = log.append(draft, only_if_watched=only_if_watched)
@@ -131,6 +135,9 @@ def _watchers(named: list[str] | None) -> tuple[str, ...]:
 
 def _recorded(call: Call, log: SignalLog, done: Recorded, warnings: Sequence[str]) -> Result:
     view = event_view(done.event) if done.event else None
+    gateway = gateway_of(log, call.now) if done.opened else None
+    if gateway is not None and gateway.maybe_alive:
+        warnings = [*warnings, "a live gateway hears of this with its next event for the watcher, not before"]
 
     def text() -> Iterator[str]:
         style = style_of(call)

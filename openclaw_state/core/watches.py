@@ -278,7 +278,7 @@ def _start(connection: sqlite3.Connection, shape: Shape, wanted: Cursor, agent_i
     head = row[0] if row else 0
     cursor = wanted._replace(seen=head, notified=head, material=head)
     seed(connection, shape, [cursor])
-    return Watched(True, True, cursor)
+    return Watched(True, True, cursor, replaced=existing)
 
 
 def _refusal(watcher: str, target: str) -> str | None:
