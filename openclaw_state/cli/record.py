@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import signal
-import sys
 from collections.abc import Iterator, Sequence
 from typing import Annotated, Any
 
@@ -210,7 +209,7 @@ def run(
     seconds = None if timeout is None else parse_duration(timeout) / 1000
     log = call.change(create=True, best_effort=best_effort)
     with log.child_run(parent, child, run_id=run_id, agent_id=call.agent) as run:
-        ended = _execute(program, seconds, quiet_stdout=call.format != "text")
+        ended = _execute(call, program, seconds)
         run.outcome = ended.outcome
     body = {
         "parent": parent,
@@ -230,17 +229,17 @@ class _Ended:
         self.outcome = outcome
 
 
-def _execute(program: Sequence[str], seconds: float | None, *, quiet_stdout: bool) -> _Ended:
+def _execute(call: Call, program: Sequence[str], seconds: float | None) -> _Ended:
     import subprocess
 
-    sys.stdout.flush()
+    stderr = call.terminal.stderr
     try:
-        process = subprocess.Popen(program, stdout=sys.stderr.fileno() if quiet_stdout else None)
+        process = subprocess.Popen(program, stdout=None if call.format == "text" else stderr.fileno())
     except FileNotFoundError:
-        sys.stderr.write(f"error: there is no program {escape(program[0])}\n")
+        stderr.write(f"error: there is no program {escape(program[0])}\n")
         return _Ended(127, "error")
     except OSError as error:
-        sys.stderr.write(f"error: {escape(program[0])} cannot be run: {error.strerror}\n")
+        stderr.write(f"error: {escape(program[0])} cannot be run: {error.strerror}\n")
         return _Ended(126, "error")
     forwarded = [signal.SIGTERM, signal.SIGHUP]
     received: list[int] = []

@@ -19,19 +19,29 @@ from .options import Call, Result
 from .terminal import Terminal
 
 CONTROL_TEXT = ("-h", "--help")
+# A document is held back until it is whole, or too long to hold: what fails on the way then
+# leaves the error document alone on stdout.
+HELD_PIECES = 5_000
 
 
 def main() -> NoReturn:
     """Run the command line of this process and leave with its status."""
-    for stream in (sys.stdout, sys.stderr):
-        stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
-    status = run(sys.argv[1:], Terminal())
-    for stream in (sys.stdout, sys.stderr):
-        with contextlib.suppress(BrokenPipeError, ValueError):
-            stream.flush()
+    terminal = Terminal(_usable(sys.stdin), _usable(sys.stdout), _usable(sys.stderr))
+    status = run(sys.argv[1:], terminal)
     if status in (ExitStatus.INTERRUPTED, ExitStatus.TERMINATED):
         _die_of(signal.SIGINT if status == ExitStatus.INTERRUPTED else signal.SIGTERM)
+    for stream in (terminal.stdout, terminal.stderr):
+        with contextlib.suppress(OSError, ValueError):
+            stream.flush()
     os._exit(status)
+
+
+def _usable(stream: TextIO | None) -> TextIO:
+    """A standard stream that takes any text; the null device where the caller had closed it."""
+    if stream is None:
+        return open(os.devnull, "r+", encoding="utf-8")
+    stream.reconfigure(errors="backslashreplace")  # type: ignore[attr-defined]
+    return stream
 
 
 def run(argv: Sequence[str], terminal: Terminal) -> int:
@@ -46,8 +56,8 @@ def run(argv: Sequence[str], terminal: Terminal) -> int:
         return _call(name, arguments, terminal)
     except StateError as error:
         return _fail(name, error, argv, terminal)
-    except BrokenPipeError:
-        return _closed()
+    except (BrokenPipeError, SystemExit):  # the latter from Typer, when nobody reads its help
+        return ExitStatus.OK
     except KeyboardInterrupt:
         return ExitStatus.INTERRUPTED
     except OSError as error:
@@ -85,7 +95,8 @@ def _show(call: Call, result: Result) -> None:
         call.terminal.stderr.write(f"database: {escape(place.path)} (chosen by {place.via})\n")
     match call.format:
         case "json":
-            _write(out, jsonout.document(_envelope(result, warnings)))
+            pieces = jsonout.document(_envelope(result, warnings))
+            _write(out, itertools.chain(["".join(itertools.islice(pieces, HELD_PIECES))], pieces))
         case "jsonl":
             _write(out, jsonout.jsonl(_selected(call, result)))
         case "tsv":
@@ -109,16 +120,13 @@ def _selected(call: Call, result: Result) -> Iterable[dict[str, object]]:
 
 def _fail(name: str, error: StateError, argv: Sequence[str], terminal: Terminal) -> int:
     """Words on stderr; in JSON mode also one error document on stdout."""
-    try:
-        if wants_json(argv):
-            _write(terminal.stdout, [jsonout.dumps(jsonout.error_document(name, error)) + "\n"])
-            terminal.stdout.flush()
-        terminal.stderr.write(f"error: {escape(error.message)}\n")
-        if error.hint:
-            terminal.stderr.write(f"  next: {escape(error.hint)}\n")
-        terminal.stderr.flush()
-    except BrokenPipeError:
-        _closed()
+    words = [f"error: {escape(error.message)}\n"]
+    words += [f"  next: {escape(error.hint)}\n"] if error.hint else []
+    document = [jsonout.dumps(jsonout.error_document(name, error)) + "\n"] if wants_json(argv) else []
+    for stream, chunks in ((terminal.stdout, document), (terminal.stderr, words)):
+        with contextlib.suppress(OSError):  # one full or closed stream does not silence the other
+            _write(stream, chunks)
+            stream.flush()
     return int(error.status)
 
 
@@ -157,13 +165,6 @@ def _print(texts: Iterable[str], terminal: Terminal) -> int:
 def _write(stream: TextIO, chunks: Iterable[str] | Iterator[str]) -> None:
     for chunk in chunks:
         stream.write(chunk)
-
-
-def _closed() -> int:
-    """Whoever read our output has gone: stop quietly, as if all had been said."""
-    with contextlib.suppress(OSError, ValueError):
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    return ExitStatus.OK
 
 
 def _from_os(error: OSError) -> StateError:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Mapping
 from contextlib import ExitStack
 from typing import TextIO
@@ -19,9 +18,9 @@ class Terminal:
 
     def __init__(
         self,
-        stdin: TextIO = sys.stdin,
-        stdout: TextIO = sys.stdout,
-        stderr: TextIO = sys.stderr,
+        stdin: TextIO,
+        stdout: TextIO,
+        stderr: TextIO,
         environ: Mapping[str, str] = os.environ,
     ) -> None:
         self.stdin = stdin
