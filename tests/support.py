@@ -90,13 +90,16 @@ def openclaw_file(path: Path, *, version: int = 18, store_column: bool = True) -
 
 @contextmanager
 def statements() -> Iterator[list[str]]:
-    """The SQL text, with its values, of every connection opened inside the block."""
+    """The SQL text, with its values, of every connection opened inside the block.
+
+    What SQLite itself runs inside a statement is not listed; it marks that as a comment.
+    """
     seen: list[str] = []
     connect = sqlite3.connect
 
     def traced(*args: Any, **options: Any) -> sqlite3.Connection:
         connection = connect(*args, **options)
-        connection.set_trace_callback(seen.append)
+        connection.set_trace_callback(lambda text: None if text.startswith("--") else seen.append(text))
         return connection
 
     with pytest.MonkeyPatch.context() as patch:
