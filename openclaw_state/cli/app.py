@@ -82,6 +82,19 @@ def load(name: str) -> Any:
     return typer.main.get_command(app)
 
 
+def is_family(name: str) -> bool:
+    """Does this word only begin the names of commands?"""
+    return name not in COMMANDS and any(command.startswith(name + " ") for command in COMMANDS)
+
+
+def family_overview(name: str) -> str:
+    """The text of `openclaw-state FAMILY --help`."""
+    members = {command: entry for command, entry in COMMANDS.items() if command.startswith(name + " ")}
+    width = max(map(len, members))
+    shown = [f"  {command:{width}}  {entry.about}" for command, entry in members.items()]
+    return "\n".join([f"Usage: {PROGRAM} {name} VERB [ARGS]...", "", *shown]) + "\n"
+
+
 def overview() -> str:
     """The text of `openclaw-state --help`."""
     shown = [

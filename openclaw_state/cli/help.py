@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from ..errors import ExitStatus, NotFoundError
+from .app import COMMANDS
 from .options import Call, Result, command
 
 STATUSES = {
@@ -59,12 +60,12 @@ tsv     a line of field names, then one line a row; tab, newline and backslash a
 --fields A,B chooses and orders the fields of rows (tsv unless --format jsonl)."""
 
 _TIME = """\
-N                    a state version (a sequence of the log); --since is exclusive, --until inclusive
-90s 15m 24h 30d 1h30m  a duration: that long ago, where a time is meant
-2026-11-30           midnight of that day, local, or UTC with --utc
+N                      a state version: a sequence of the log
+90s 15m 24h 30d 1h30m  a duration; that long ago, where a time is meant
+2026-11-30             midnight of that day, local, or UTC with --utc
 2026-11-30T09:00:00Z   RFC 3339; without an offset, local or UTC with --utc
-today yesterday now  as they say
-In JSON, times are epoch milliseconds."""
+today yesterday now    midnight of today or of yesterday; this moment
+--since is exclusive, --until inclusive. In JSON, times are epoch milliseconds."""
 
 
 def exit_codes() -> list[str]:
@@ -90,6 +91,12 @@ def topic(
     elif name in TOPICS:
         shown = [_FORMATS if name == "formats" else _TIME]
     else:
-        raise NotFoundError(f"there is no topic {name!r}", hint=f"topics: {', '.join(TOPICS)}")
+        raise NotFoundError(f"there is no topic {name!r}", hint=_hint(name))
     rows = [{"topic": name, "text": "\n".join(shown)}]
     return Result("help", rows[0], text=shown, rows=rows, fields=("topic", "text"))
+
+
+def _hint(name: str) -> str:
+    if any(command.split()[0] == name for command in COMMANDS):
+        return f"openclaw-state {name} --help explains a command"
+    return f"topics: {', '.join(TOPICS)}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import signal
 from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
 from typing import Annotated, Any
 
 import typer
@@ -13,6 +14,7 @@ from ..core import producers
 from ..core.events import clamp
 from ..core.keys import is_agent_qualified, owner
 from ..errors import StateError, UsageError
+from ..log.recording import ChildRun
 from ..log.signal_log import SignalLog
 from ..model import ACTORS, KINDS, OUTCOMES
 from ..report.escape import escape
@@ -207,18 +209,32 @@ def run(
     With a machine format, what CMD prints goes to stderr, so that stdout stays one document.
     """
     seconds = None if timeout is None else parse_duration(timeout) / 1000
-    log = call.change(create=True, best_effort=best_effort)
-    with log.child_run(parent, child, run_id=run_id, agent_id=call.agent) as run:
+    log: SignalLog | None = None
+    warnings: list[str] = []
+    try:
+        log = call.change(create=True, best_effort=best_effort)
+    except StateError as error:
+        if not best_effort:
+            raise
+        warnings.append(f"not recorded: {error.message}")
+    recorded = (
+        log.child_run(parent, child, run_id=run_id, agent_id=call.agent)
+        if log is not None
+        else nullcontext(ChildRun(run_id or ""))
+    )
+    with recorded as run:
         ended = _execute(call, program, seconds)
         run.outcome = ended.outcome
     body = {
         "parent": parent,
         "child": child,
-        "runId": run.run_id,
+        "runId": run.run_id or None,
         "outcome": ended.outcome or "ok",
         "exitStatus": ended.status,
     }
-    return Result("run", body, rows=[body], fields=tuple(body), log=log, status=ended.status)
+    return Result(
+        "run", body, rows=[body], fields=tuple(body), log=log, warnings=warnings, status=ended.status
+    )
 
 
 class _Ended:

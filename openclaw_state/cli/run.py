@@ -14,7 +14,7 @@ from .. import __version__
 from ..errors import ExitStatus, StateError, UsageError
 from ..report import jsonout
 from ..report.escape import escape
-from .app import PROGRAM, load, overview, resolve
+from .app import PROGRAM, family_overview, is_family, load, overview, resolve
 from .options import Call, Result
 from .terminal import Terminal
 
@@ -50,6 +50,8 @@ def run(argv: Sequence[str], terminal: Terminal) -> int:
     try:
         if argv and argv[0] in CONTROL_TEXT:
             return _print([overview()], terminal)
+        if len(argv) > 1 and argv[1] in CONTROL_TEXT and is_family(argv[0]):
+            return _print([family_overview(argv[0])], terminal)
         if argv and argv[0] == "--version":
             return _print([f"{PROGRAM} {__version__}\n"], terminal)
         name, arguments = resolve(argv)
