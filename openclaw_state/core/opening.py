@@ -144,10 +144,11 @@ def create_embedded(path: str) -> None:
         connection = sqlite3.connect(path, timeout=DEFAULT_LOCK_WAIT_MS / 1000, isolation_level=None)
         try:
             connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
-            connection.execute("PRAGMA journal_mode = WAL")
             connection.execute("BEGIN IMMEDIATE")
             for statement in schema.STATEMENTS:
                 connection.execute(statement)
             connection.execute("COMMIT")
+            # Only now, so that nobody ever opens a file that is no longer empty but has no tables.
+            connection.execute("PRAGMA journal_mode = WAL")
         finally:
             connection.close()
