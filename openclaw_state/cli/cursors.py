@@ -25,7 +25,7 @@ Watcher = Annotated[str, typer.Argument(metavar="WATCHER", help="The session tha
 Target = Annotated[str, typer.Argument(metavar="TARGET", help="The session that is watched.")]
 
 
-@command()
+@command(fields=CURSOR_FIELDS)
 def list_cursors(
     call: Call,
     watcher: Annotated[
@@ -61,13 +61,12 @@ def list_cursors(
         {"cursors": rows, "total": len(rows), "pending": pending},
         text=cursor_table(reports, style_of(call)) if reports else (),
         rows=rows,
-        fields=CURSOR_FIELDS,
         notes=notes,
         log=log,
     )
 
 
-@command("agent", "write")
+@command("agent", "write", fields=CURSOR_FIELDS)
 def add(
     call: Call,
     watcher: Watcher,
@@ -79,8 +78,6 @@ def add(
 ) -> Result:
     """Watch a session from its present version on; an existing watch keeps its pending state."""
     for name, key in (("watcher", watcher), ("target", target)):
-        if not key.strip():
-            raise UsageError(f"the {name} key is blank")
         if not key.isprintable():
             raise UsageError(f"the {name} key {key!r} contains control characters")
     log = call.change(create=True)
@@ -102,7 +99,6 @@ def add(
         {"watched": True, "created": done.created, "cursor": view},
         text=[f"{escape(watcher)} {word} {escape(target)}, seen {done.cursor.seen}"],
         rows=[view],
-        fields=CURSOR_FIELDS,
         log=log,
         warnings=warnings,
     )
@@ -132,7 +128,7 @@ def _report(log: Reading, cursor: Cursor) -> CursorReport:
     )
 
 
-@command("write", "ask")
+@command("write", "ask", fields=("watcher", "target", "removed"))
 def remove(call: Call, watcher: Watcher, target: Target) -> Result:
     """Stop watching a session; its log and other watches stay."""
     log = call.change()
@@ -149,12 +145,11 @@ def remove(call: Call, watcher: Watcher, target: Target) -> Result:
         body,
         text=[f"{escape(watcher)} no longer watches {escape(target)}"],
         rows=[body],
-        fields=tuple(body),
         log=log,
     )
 
 
-@command("write")
+@command("write", fields=NOTICE_FIELDS)
 def ack(
     call: Call,
     watcher: Watcher,
@@ -197,13 +192,12 @@ def ack(
         body,
         text=text(),
         rows=[notice_view(notice) for notice in done.reopened],
-        fields=NOTICE_FIELDS,
         log=log,
         warnings=warnings,
     )
 
 
-@command("write", "ask")
+@command("write", "ask", fields=("watcher", "removed"))
 def reset(call: Call, watcher: Watcher) -> Result:
     """Remove all watches of a watcher, as its session's reset does."""
     log = call.change()
@@ -220,12 +214,11 @@ def reset(call: Call, watcher: Watcher) -> Result:
         body,
         text=[f"removed {plural(removed, 'watch', 'watches')} of {escape(watcher)}"],
         rows=[body],
-        fields=tuple(body),
         log=log,
     )
 
 
-@command("write", "plan")
+@command("write", "plan", fields=(*CURSOR_FIELDS, "why"))
 def prune(
     call: Call,
     expired: Annotated[bool, typer.Option("--expired", help="Not touched for 30 days.")] = False,
@@ -283,7 +276,6 @@ def prune(
         {"dryRun": dry, "cursors": rows, "planned": len(rows), "removed": removed, "pendingKept": kept},
         text=text(),
         rows=rows,
-        fields=(*CURSOR_FIELDS, "why"),
         notes=notes,
         log=log,
     )

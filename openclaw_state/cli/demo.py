@@ -57,7 +57,7 @@ STORY: tuple[tuple[str, tuple[str, ...]], ...] = (
 )
 
 
-@command()
+@command(fields=("about", "command", "status", "output"))
 def demo(
     call: Call,
     keep: Annotated[
@@ -90,9 +90,7 @@ def demo(
             else "The database of this story is gone again (--keep PATH)."
         )
 
-    return Result(
-        "demo", {"scenes": tell()}, text=text(), rows=tell(), fields=("about", "command", "status", "output")
-    )
+    return Result("demo", {"scenes": tell()}, text=text(), rows=tell())
 
 
 def _play(folder: str, path: str, sentence: str, arguments: tuple[str, ...]) -> dict[str, object]:

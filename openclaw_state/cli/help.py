@@ -73,7 +73,7 @@ def exit_codes() -> list[str]:
     return [f"{int(status):>3}  {meaning}" for status, meaning in STATUSES.items()]
 
 
-@command()
+@command(fields=("topic", "text"))
 def topic(
     call: Call,
     name: Annotated[
@@ -93,7 +93,7 @@ def topic(
     else:
         raise NotFoundError(f"there is no topic {name!r}", hint=_hint(name))
     rows = [{"topic": name, "text": "\n".join(shown)}]
-    return Result("help", rows[0], text=shown, rows=rows, fields=("topic", "text"))
+    return Result("help", rows[0], text=shown, rows=rows)
 
 
 def _hint(name: str) -> str:

@@ -27,8 +27,6 @@ def style_of(call: Call) -> Style:
 
 def require_known(log: Reading, key: str) -> None:
     """Raise NotFoundError, with close spellings, for a key that nothing in the database names."""
-    if not key.strip():
-        raise UsageError("the session key is blank")
     if log.session_known(key):
         return
     close = log.similar_keys(key)
@@ -38,7 +36,7 @@ def require_known(log: Reading, key: str) -> None:
     raise NotFoundError(f"nothing in {log.path} has the key {key}", hint=hint, sessionKey=key, similar=close)
 
 
-@command("agent")
+@command("agent", fields=CHANGE_FIELDS)
 def status(
     call: Call,
     key: Annotated[
@@ -131,7 +129,6 @@ def _changes(
         body,
         text=lines(_changes_text(call, log, body, found), more),
         rows=(event.change() for event in found.events),
-        fields=CHANGE_FIELDS,
         notes=lambda: _change_notes(body),
         log=log,
         status=ExitStatus.HISTORY_GAP
@@ -219,7 +216,7 @@ def parse_count(text: str | None, option: str) -> int | None:
     return int(text)
 
 
-@command("agent")
+@command("agent", fields=SESSION_FIELDS)
 def list_sessions(
     call: Call,
     lines_: Annotated[
@@ -242,7 +239,6 @@ def list_sessions(
         },
         text=session_table(rows, style_of(call)),
         rows=(session_view(row) for row in rows),
-        fields=SESSION_FIELDS,
         notes=lambda: [f"{shown} of {plural(total, 'session')}"],
         log=log,
     )

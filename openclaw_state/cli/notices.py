@@ -20,7 +20,7 @@ from .options import Call, Result, command
 from .overview import gateway_of
 
 
-@command("write")
+@command("write", fields=NOTICE_FIELDS)
 def notices(
     call: Call,
     watcher: Annotated[
@@ -51,7 +51,6 @@ def notices(
         {"notices": rows, "total": len(rows), "acknowledged": ack},
         text=text(),
         rows=rows,
-        fields=NOTICE_FIELDS,
         notes=notes,
         log=log,
         warnings=_queue_warning(call, log, bool(ack and found)),
@@ -70,7 +69,7 @@ def _queue_warning(call: Call, log: Reading, acknowledged: bool) -> list[str]:
     return ["a line that the live gateway has queued already stays in its queue"]
 
 
-@command("write")
+@command("write", fields=NOTICE_FIELDS)
 def sweep(call: Call) -> Result:
     """Re-arm every pending notice whose watcher exists, as a gateway does when it starts."""
     log = call.change()
@@ -103,7 +102,6 @@ def sweep(call: Call) -> Result:
         {"notices": rows, "skipped": skipped, "total": len(rows)},
         text=text(),
         rows=rows,
-        fields=NOTICE_FIELDS,
         notes=lambda: [f"{plural(len(rows), 'notice')} re-armed, {len(skipped)} skipped"],
         log=log,
     )

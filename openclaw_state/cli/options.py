@@ -14,6 +14,7 @@ import typer
 
 from ..errors import ExitStatus, RefusedError, UsageError
 from ..host.location import Location, locate
+from ..report.jsonout import check_fields
 from ..report.text import Palette
 from ..timespec import now_ms, parse_duration
 from .terminal import Terminal
@@ -94,8 +95,9 @@ class Result(NamedTuple):
 
     body holds the members of the JSON document, in order: a generator is streamed as a list, a
     callable is asked when it is reached. text and rows are the same answer for people and for
-    row formats; only one of the three is consumed. notes go to stderr. log is the database that
-    was read: the document names it and carries its warnings.
+    row formats; only one of the three is consumed. fields name what a row has, where that
+    depends on the arguments. notes go to stderr. log is the database that was read: the
+    document names it and carries its warnings.
     """
 
     command: str
@@ -115,6 +117,7 @@ class Call(NamedTuple):
     terminal: Terminal
     now: int
     flags: Mapping[str, Any]
+    known_fields: Sequence[str] = ()
 
     def flag(self, name: str) -> Any:
         return self.flags.get(name, SHARED[name][2])
@@ -122,8 +125,6 @@ class Call(NamedTuple):
     @property
     def agent(self) -> str | None:
         agent: str | None = self.flag("agent")
-        if agent is not None and not agent.strip():
-            raise UsageError("--agent is blank", hint="leave it out, or name an agent")
         return agent
 
     @property
@@ -198,11 +199,26 @@ class Call(NamedTuple):
             raise UsageError(f"--json contradicts --format {self.flag('format')}")
         if self.flag("fields") is not None and self.format == "json":
             raise UsageError("--fields chooses columns of rows", hint="use it with --format jsonl or tsv")
+        if self.known_fields:
+            check_fields(self.fields, self.known_fields)
 
 
-def command(*groups: str) -> Callable[[Callable[..., Result]], Callable[..., Any]]:
+def _refuse_blanks(context: typer.Context) -> None:
+    """A blank value names nothing; only a program to run may have blank words."""
+    for parameter in context.command.params:
+        value = context.params.get(str(parameter.name))
+        values = value if isinstance(value, list | tuple) else [value]
+        if parameter.name != "program" and any(isinstance(one, str) and not one.strip() for one in values):
+            what = parameter.opts[0] if parameter.param_type_name == "option" else parameter.metavar
+            raise UsageError(f"{what} is blank", hint="leave it out, or give it a value")
+
+
+def command(
+    *groups: str, fields: Sequence[str] = ()
+) -> Callable[[Callable[..., Result]], Callable[..., Any]]:
     """Make a function of (call, own arguments) a command with these groups of shared flags.
 
+    fields are those of its rows; a wrong choice among them is refused before anything is done.
     The callable returned takes the terminal from Typer's context and gives (Call, Result).
     """
     shared = {
@@ -215,8 +231,9 @@ def command(*groups: str) -> Callable[[Callable[..., Result]], Callable[..., Any
 
         def run(context: typer.Context, **values: Any) -> tuple[Call, Result]:
             terminal: Terminal = context.obj
+            _refuse_blanks(context)
             flags = {name: values.pop(name) for name in shared}
-            call = Call(terminal, now_ms(terminal.environ), flags)
+            call = Call(terminal, now_ms(terminal.environ), flags, fields)
             call.check()
             return call, function(call, **values)
 

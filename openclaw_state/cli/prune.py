@@ -13,14 +13,14 @@ from ..log.signal_log import SignalLog
 from ..model import Limits
 from ..report.escape import escape
 from ..report.text import plural
-from ..report.views import forgotten_view, pruned_view
+from ..report.views import FORGOTTEN_FIELDS, PRUNED_FIELDS, forgotten_view, pruned_view
 from ..results import Forgotten, Pruned
 from ..timespec import SAFE_MAX, parse_duration
 from .look import require_known
 from .options import Call, Result, command
 
 
-@command("write", "plan", "ask")
+@command("write", "plan", "ask", fields=PRUNED_FIELDS)
 def prune(
     call: Call,
     max_age: Annotated[
@@ -50,7 +50,6 @@ def prune(
         view,
         text=_prune_text(done),
         rows=[view],
-        fields=tuple(view),
         log=log,
         warnings=warnings,
     )
@@ -86,7 +85,7 @@ def _remember(call: Call, log: Reading, done: Pruned, limits: Limits) -> list[st
     return []
 
 
-@command("agent", "write", "plan", "ask")
+@command("agent", "write", "plan", "ask", fields=FORGOTTEN_FIELDS)
 def forget(
     call: Call, key: Annotated[str, typer.Argument(metavar="KEY", help="The session to forget.")]
 ) -> Result:
@@ -105,7 +104,6 @@ def forget(
         view,
         text=[_forget_sentence(done, "would remove" if dry else "removed")],
         rows=[view],
-        fields=tuple(view),
         log=log,
     )
 

@@ -14,7 +14,7 @@ from ..core import producers
 from ..core.events import clamp
 from ..core.keys import is_agent_qualified, owner
 from ..errors import StateError, UsageError
-from ..log.recording import ChildRun
+from ..log.recording import ChildRun, check_draft
 from ..log.signal_log import SignalLog
 from ..model import ACTORS, KINDS, OUTCOMES
 from ..report.escape import escape
@@ -31,7 +31,7 @@ METADATA = ("outcome", "channel", "turns", "catalogId", "hostId")
 TERM_GRACE_SECONDS = 5
 
 
-@command("agent", "write")
+@command("agent", "write", fields=EVENT_FIELDS)
 def record(
     call: Call,
     key: Annotated[str, typer.Argument(metavar="KEY", help="The session that changed.")],
@@ -97,6 +97,7 @@ def record(
         watchers=_watchers(watcher),
     )
     draft = draft._replace(occurred_at=occurred_at)
+    check_draft(draft)
     if not allow_multiline and (len(draft.summary) > SUMMARY_LIMIT or len(draft.summary.splitlines()) > 1):
         raise UsageError(
             f"a summary is one line of at most {SUMMARY_LIMIT} characters", hint="or --allow-multiline"
@@ -161,7 +162,6 @@ def _recorded(call: Call, log: SignalLog, done: Recorded, warnings: Sequence[str
         },
         text=text(),
         rows=[view] if view else [],
-        fields=EVENT_FIELDS,
         log=log,
         warnings=warnings,
     )
@@ -188,7 +188,7 @@ def _payload(text: str | None) -> dict[str, Any] | None:
     return value
 
 
-@command("agent", "write")
+@command("agent", "write", fields=("parent", "child", "runId", "outcome", "exitStatus"))
 def run(
     call: Call,
     program: Annotated[list[str], typer.Argument(metavar="-- CMD...", help="The command to run.")],
@@ -232,9 +232,7 @@ def run(
         "outcome": ended.outcome or "ok",
         "exitStatus": ended.status,
     }
-    return Result(
-        "run", body, rows=[body], fields=tuple(body), log=log, warnings=warnings, status=ended.status
-    )
+    return Result("run", body, rows=[body], log=log, warnings=warnings, status=ended.status)
 
 
 class _Ended:

@@ -102,7 +102,9 @@ def _show(call: Call, result: Result) -> None:
         case "jsonl":
             _write(out, jsonout.jsonl(_selected(call, result)))
         case "tsv":
-            _write(out, jsonout.tsv(_selected(call, result), call.fields or list(result.fields)))
+            _write(
+                out, jsonout.tsv(_selected(call, result), call.fields or result.fields or call.known_fields)
+            )
         case _:
             _write(out, (line + "\n" for line in result.text))
             out.flush()
@@ -117,7 +119,8 @@ def _envelope(result: Result, warnings: list[str]) -> dict[str, object]:
 
 
 def _selected(call: Call, result: Result) -> Iterable[dict[str, object]]:
-    return jsonout.select_fields(result.rows, call.fields, known=result.fields)
+    jsonout.check_fields(call.fields, result.fields or call.known_fields)
+    return jsonout.select_fields(result.rows, call.fields)
 
 
 def _fail(name: str, error: StateError, argv: Sequence[str], terminal: Terminal) -> int:

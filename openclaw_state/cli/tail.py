@@ -8,7 +8,6 @@ from typing import Annotated
 import typer
 
 from ..core.listing import EventFilter
-from ..errors import UsageError
 from ..model import Event
 from ..report.lines import event_line
 from ..report.views import EVENT_FIELDS, event_view
@@ -19,7 +18,7 @@ from .options import Call, Result, command
 DEFAULT_LINES = "10"
 
 
-@command("agent")
+@command("agent", fields=EVENT_FIELDS)
 def tail(
     call: Call,
     key: Annotated[list[str] | None, typer.Argument(metavar="[KEY]...", help="Only these sessions.")] = None,
@@ -51,8 +50,8 @@ def tail(
     chosen = EventFilter(
         session_keys=tuple(key or ()),
         agent_id=call.agent,
-        kinds=_filled(kind, "--kind"),
-        actors=_filled(actor, "--actor"),
+        kinds=tuple(kind or ()),
+        actors=tuple(actor or ()),
         run_id=run,
         after=first.version if first else None,
         through=last.version if last else None,
@@ -77,7 +76,6 @@ def tail(
         },
         text=(event_line(event, style) for event in counted()),
         rows=(event_view(event) for event in counted()),
-        fields=EVENT_FIELDS,
         notes=lambda: [] if returned else ["no events match"],
         log=log,
     )
@@ -85,9 +83,3 @@ def tail(
 
 def _point(call: Call, text: str | None) -> Point | None:
     return None if text is None else parse_point(text, now=call.now, utc=call.utc)
-
-
-def _filled(values: list[str] | None, option: str) -> tuple[str, ...]:
-    if any(not value.strip() for value in values or ()):
-        raise UsageError(f"{option} is blank")
-    return tuple(values or ())

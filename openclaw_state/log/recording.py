@@ -250,7 +250,7 @@ class Recording(Changing):
 
     def _append_now(self, draft: Draft, only_if_watched: bool) -> Recorded:
         if not self._strict:
-            _check_draft(draft)
+            check_draft(draft)
         now = self._clock()
         with self._database.writing() as connection:
             if only_if_watched and not cursors.is_watched(connection, draft.session_key):
@@ -290,7 +290,8 @@ def _log(what: str, error: StateError) -> None:
     logging.getLogger("openclaw_state").warning("%s: %s", what, error.message)
 
 
-def _check_draft(draft: Draft) -> None:
+def check_draft(draft: Draft) -> None:
+    """Raise UsageError for keys and words that no event can have."""
     for name, value in (
         ("session key", draft.session_key),
         ("kind", draft.kind),

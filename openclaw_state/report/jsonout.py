@@ -74,19 +74,20 @@ def schema_name(command: str) -> str:
     return f"openclaw-state/{command.replace(' ', '-')}/v1"
 
 
-def select_fields(
-    rows: Iterable[Mapping[str, Any]], fields: Sequence[str] | None, *, known: Sequence[str]
-) -> Iterator[dict[str, Any]]:
-    """Rows with only these fields, in this order; None keeps rows as they are.
-
-    Raises UsageError for a field that the command does not have.
-    """
+def check_fields(fields: Sequence[str] | None, known: Sequence[str]) -> None:
+    """Raise UsageError for a choice of fields that the command does not have."""
     unknown = [field for field in fields or () if field not in known]
     if unknown or fields == []:
         raise UsageError(
             f"there is no field {unknown[0]!r}" if unknown else "--fields names none",
             hint=f"fields: {', '.join(known)}",
         )
+
+
+def select_fields(
+    rows: Iterable[Mapping[str, Any]], fields: Sequence[str] | None
+) -> Iterator[dict[str, Any]]:
+    """Rows with only these fields, in this order; None keeps rows as they are."""
     return (dict(row) if fields is None else {field: row.get(field) for field in fields} for row in rows)
 
 

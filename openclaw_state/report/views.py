@@ -68,6 +68,19 @@ NOTICE_FIELDS = (
 )
 CHANGE_FIELDS = ("sequence", "kind", "actorType", "occurredAt", "summary", "actorId", "runId", "payload")
 
+PRUNED_FIELDS = (
+    "dryRun",
+    "cutoff",
+    "maxRows",
+    "eventsByAge",
+    "eventsByRows",
+    "sessions",
+    "cursorsExpired",
+    "cursorsPending",
+    "headsKept",
+)
+FORGOTTEN_FIELDS = ("dryRun", "sessionKey", "agentId", "events", "heads", "links", "cursors")
+
 
 def event_view(event: Event) -> dict[str, Any]:
     """One event, whole."""
