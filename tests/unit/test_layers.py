@@ -14,19 +14,20 @@ PACKAGE = "openclaw_state"
 ROOT = Path(__file__).resolve().parents[2] / PACKAGE
 MODULES = sorted(ROOT.rglob("*.py"))
 
-_GROUND = {"errors", "model", "timespec"}
+_GROUND = {"errors", "model", "results", "timespec"}
 _RULES = _GROUND | {"core", "host"}
 ALLOWED = {
     "errors": set(),
     "model": {"errors"},
+    "results": {"errors", "model"},
     "timespec": {"errors"},
     "core": _GROUND,
     "host": _GROUND | {"core"},
     "upstream": _RULES,
     "sessions": _RULES,
     "runs": _RULES,
-    "sidecar": {"errors", "model"},
-    "report": {"errors", "model"},
+    "sidecar": {"errors", "model", "results"},
+    "report": {"errors", "model", "results", "timespec"},
     "log": _RULES | {"upstream"},
     "__init__": _RULES | {"log", "upstream"},
     "cli": _RULES | {"__init__", "log", "report", "runs", "sessions", "sidecar", "upstream"},
