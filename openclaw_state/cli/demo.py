@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections import deque
 from collections.abc import Iterator
 from typing import Annotated
 
@@ -16,6 +17,7 @@ import typer
 from ..errors import StateError, StorageError, UsageError
 from .options import Call, Result, command
 
+CLOCK = "OPENCLAW_STATE_NOW"
 PARENT = "agent:main:main"
 CHILD = "agent:main:subagent:report"
 
@@ -67,17 +69,17 @@ def demo(
     """Play a short story in a fresh database and show every command with its output."""
     if keep is not None and os.path.lexists(keep):
         raise UsageError(f"{keep} exists already", hint="name a path where nothing stands")
-    told: list[dict[str, object]] = []
 
     def tell() -> Iterator[dict[str, object]]:
         with tempfile.TemporaryDirectory(prefix="openclaw-state-demo-") as folder:
             path = os.path.join(folder, "openclaw.sqlite")
             for sentence, arguments in STORY:
-                scene = _play(folder, path, sentence, arguments)
-                told.append(scene)
-                yield scene
+                yield _play(folder, path, sentence, arguments)
             if keep is not None:
                 _keep(path, keep)
+
+    if call.flag("quiet"):
+        deque(tell(), maxlen=0)
 
     def text() -> Iterator[str]:
         for scene in tell():
@@ -115,7 +117,11 @@ def _play(folder: str, path: str, sentence: str, arguments: tuple[str, ...]) -> 
 
 def _environment(folder: str, path: str) -> dict[str, str]:
     """The caller's environment without anything that leads to OpenClaw or to the caller's files."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("OPENCLAW_", "XDG_"))}
+    kept = {
+        name: value
+        for name, value in os.environ.items()
+        if name == CLOCK or not name.startswith(("OPENCLAW_", "XDG_"))
+    }
     package = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
     return kept | {
         "HOME": folder,
