@@ -121,7 +121,8 @@ class Script:
 
     def __exit__(self, *_: object) -> None:
         self.process.kill()
-        self.process.communicate()
+        with self.process:
+            pass
 
     def line(self) -> str:
         """The next line that it prints, waiting for it."""
@@ -129,8 +130,13 @@ class Script:
         return self.process.stdout.readline().rstrip("\n")
 
     def rest(self) -> list[str]:
-        """Close its input, wait for its end, and return what it printed since."""
+        """Wait for its end, and return what it printed since."""
         return self.process.communicate()[0].splitlines()
+
+    def release(self) -> None:
+        """Close its input: it waits no longer."""
+        assert self.process.stdin is not None
+        self.process.stdin.close()
 
 
 run_python = partial(subprocess.run, cwd=ROOT, capture_output=True, text=True, check=True)

@@ -61,10 +61,10 @@ def _from_sqlite(error: sqlite3.Error, path: str) -> StateError | None:
             return AccessError(
                 f"{path} cannot be opened: {error}", hint="check its owner and mode, and its folder's"
             )
-        case sqlite3.SQLITE_IOERR | sqlite3.SQLITE_FULL | sqlite3.SQLITE_NOLFS:
-            return StorageError(
-                f"the disk refused to store {path}: {error}", hint="free some space, then try again"
-            )
+        case sqlite3.SQLITE_FULL:
+            return StorageError(f"there is no space left for {path}", hint="free some space, then try again")
+        case sqlite3.SQLITE_IOERR | sqlite3.SQLITE_NOLFS:
+            return StorageError(f"the disk failed under {path}: {error}", hint="see the system's own log")
         case sqlite3.SQLITE_CONSTRAINT | sqlite3.SQLITE_MISMATCH | sqlite3.SQLITE_TOOBIG:
             return UsageError(f"the database does not accept this value: {error}")
         case _:
