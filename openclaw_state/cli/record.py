@@ -6,7 +6,7 @@ import json
 import signal
 from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -25,6 +25,9 @@ from ..timespec import parse_duration, parse_point
 from .look import style_of
 from .options import Call, Result, command
 from .overview import gateway_of
+
+if TYPE_CHECKING:
+    from subprocess import Popen
 
 SUMMARY_LIMIT = 200
 METADATA = ("outcome", "channel", "turns", "catalogId", "hostId")
@@ -243,40 +246,71 @@ class _Ended:
         self.outcome = outcome
 
 
+class _Signals:
+    """Signals while a program runs are noted and handed on to it.
+
+    An interrupt is only noted: the terminal sends it to the program as well.
+    """
+
+    def __init__(self) -> None:
+        self.received: list[int] = []
+        self._process: Popen[bytes] | None = None
+
+    def __enter__(self) -> _Signals:
+        numbers = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
+        self._before = {number: signal.signal(number, self._note) for number in numbers}
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+
+    def hand_on_to(self, process: Popen[bytes]) -> None:
+        """Name the program; it also gets what came while it was being started."""
+        self._process = process
+        for number in self.received:
+            self._hand_on(number)
+
+    def _note(self, number: int, _frame: object) -> None:
+        self.received.append(number)
+        self._hand_on(number)
+
+    def _hand_on(self, number: int) -> None:
+        if self._process is not None and number != signal.SIGINT:
+            self._process.send_signal(number)
+
+
 def _execute(call: Call, program: Sequence[str], seconds: float | None) -> _Ended:
     import subprocess
 
     stderr = call.terminal.stderr
-    try:
-        process = subprocess.Popen(program, stdout=None if call.format == "text" else stderr.fileno())
-    except FileNotFoundError:
-        stderr.write(f"error: there is no program {escape(program[0])}\n")
-        return _Ended(127, "error")
-    except OSError as error:
-        stderr.write(f"error: {escape(program[0])} cannot be run: {error.strerror}\n")
-        return _Ended(126, "error")
-    forwarded = [signal.SIGTERM, signal.SIGHUP]
-    received: list[int] = []
-
-    def forward(number: int, _frame: object) -> None:
-        received.append(number)
-        process.send_signal(number)
-
-    before = {number: signal.signal(number, forward) for number in forwarded}
-    before[signal.SIGINT] = signal.signal(signal.SIGINT, lambda number, _frame: received.append(number))
-    try:
-        status = process.wait(seconds)
-    except subprocess.TimeoutExpired:
-        process.terminate()
+    with _Signals() as signals:
         try:
-            process.wait(TERM_GRACE_SECONDS)
+            process = subprocess.Popen(program, stdout=None if call.format == "text" else stderr.fileno())
+        except FileNotFoundError:
+            stderr.write(f"error: there is no program {escape(program[0])}\n")
+            return _Ended(127, "error")
+        except OSError as error:
+            stderr.write(f"error: {escape(program[0])} cannot be run: {error.strerror}\n")
+            return _Ended(126, "error")
+        signals.hand_on_to(process)
+        try:
+            status = process.wait(seconds)
         except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
-        return _Ended(124, "timeout")
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+            _end(process)
+            return _Ended(124, "timeout")
     if status < 0:
-        return _Ended(128 - status, "cancelled" if received else "error")
-    return _Ended(status, "cancelled" if received and status else "error" if status else None)
+        return _Ended(128 - status, "cancelled" if signals.received else "error")
+    return _Ended(status, "cancelled" if signals.received and status else "error" if status else None)
+
+
+def _end(process: Popen[bytes]) -> None:
+    """Ask the program to end, and after a while do not ask."""
+    import subprocess
+
+    process.terminate()
+    try:
+        process.wait(TERM_GRACE_SECONDS)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
