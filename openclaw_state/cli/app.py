@@ -22,7 +22,7 @@ class Entry(NamedTuple):
 
 
 COMMANDS: dict[str, Entry] = {
-    "status": Entry("look:status", "Look", "what changed in a session, or an overview"),
+    "status": Entry("status:status", "Look", "what changed in a session, or an overview"),
     "version": Entry("look:version", "Look", "the state version alone, for scripts"),
     "list": Entry("look:list_sessions", "Look", "sessions with a version, the latest change first"),
     "tail": Entry("tail:tail", "Look", "events, the newest ten by default"),

@@ -68,18 +68,20 @@ class Database:
 
     @contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:
-        """A read transaction: one snapshot, never a write."""
+        """A read transaction: one snapshot, never a write; within another one, the same snapshot."""
         with translated(self.path):
-            self._check_identity()
             connection = self._connection()
+            if connection.in_transaction:
+                yield connection
+                return
+            self._check_identity()
             connection.execute("BEGIN")
             try:
                 if connection.execute(_STAMP_ONLY).fetchone() != self.shape.stamp:
                     self.shape = self._probe(connection)
                 yield connection
             finally:
-                if connection.in_transaction:
-                    connection.execute("ROLLBACK")
+                connection.rollback()
 
     @contextmanager
     def writing(self) -> Iterator[sqlite3.Connection]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from typing import TypeVar
 
 from ..core import changes, cursors, keys, listing, notices
@@ -17,6 +18,12 @@ T = TypeVar("T")
 
 class Reading(Opened):
     """The methods that only read; they work on a log opened either way."""
+
+    @contextmanager
+    def snapshot(self) -> Iterator[None]:
+        """What is read within the block comes from one moment; keep it short."""
+        with self._database.reading():
+            yield
 
     def version(self, session_key: str, *, agent_id: str | None = None) -> int:
         """The state version: the greatest sequence ever given to the session, 0 without a head."""
@@ -156,10 +163,10 @@ class Reading(Opened):
                 )
             )
 
-    def notices(self, watcher: str | None = None) -> list[Notice]:
-        """The pending notices of one watcher, or of all."""
+    def notices(self, watcher: str | None = None, *, target: str | None = None) -> list[Notice]:
+        """The pending notices of one watcher, about one target, or all."""
         with self._database.reading() as connection:
-            found = cursors.select(connection, self._database.shape, watcher=watcher)
+            found = cursors.select(connection, self._database.shape, watcher=watcher, target=target)
             return list(notices.describe(connection, self._raised(found)))
 
     def plan_prune(self, limits: Limits | None = None) -> Pruned:
