@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from ..core.javascript import trim
@@ -39,7 +39,6 @@ def locate(
     Raises UsageError for a blank option or an impossible profile name.
     """
     environ = os.environ if environ is None else environ
-    cwd = os.getcwd() if cwd is None else cwd
     for option, value in (("--db", db), ("--state-dir", state_dir), ("--profile", profile)):
         if value is not None and not trim(value):
             raise UsageError(f"{option} is blank", hint="leave it out, or name a place")
@@ -48,32 +47,33 @@ def locate(
     if state_dir is not None:
         return _in_directory(_absolute(state_dir, environ, cwd), "--state-dir")
     if named := trim(environ.get("OPENCLAW_STATE_DB", "")):
-        return _file(_absolute(named, environ, cwd), "OPENCLAW_STATE_DB")
+        found = _file(_absolute(named, environ, cwd), "OPENCLAW_STATE_DB")
+        passed = ("OPENCLAW_STATE_DB is set and goes before --profile",) if profile is not None else ()
+        return found._replace(warnings=passed)
     if profile is not None:
-        return _profile(profile, environ, cwd)
+        return _profile(trim(profile), environ, cwd)
     directory, via = openclaw_state_dir(environ, cwd)
-    if os.path.isfile(os.path.join(directory, DATABASE)):
-        found = _in_directory(directory, via)
-        return found._replace(warnings=tuple(_other_trees(directory, environ, cwd)))
-    missed = f"OPENCLAW_STATE_DIR names {directory}, which holds no {DATABASE}; using the tool's own file"
-    return Location(
-        _embedded_path(), "embedded", embedded=True, warnings=(missed,) if via == "OPENCLAW_STATE_DIR" else ()
-    )
+    others = tuple(_other_trees(directory, environ, cwd))
+    if _holds_database(directory):
+        return _in_directory(directory, via)._replace(warnings=others)
+    missed = f"{via} leads to {directory}, which holds no {DATABASE}; using the tool's own file"
+    warnings = (missed, *others) if via.startswith("OPENCLAW_") else others
+    return Location(_embedded_path(), "embedded", embedded=True, warnings=warnings)
 
 
-def openclaw_state_dir(environ: Mapping[str, str], cwd: str) -> tuple[str, str]:
+def openclaw_state_dir(environ: Mapping[str, str], cwd: str | None = None) -> tuple[str, str]:
     """OpenClaw's state directory by its own rules, and the rule: it need not exist."""
     if named := trim(environ.get("OPENCLAW_STATE_DIR", "")):
         return _absolute(named, environ, cwd), "OPENCLAW_STATE_DIR"
     home = effective_home(environ, cwd)
-    via = "OPENCLAW_HOME" if _home_value(environ, "OPENCLAW_HOME") else "default"
     current, legacy = os.path.join(home, ".openclaw"), os.path.join(home, ".clawdbot")
+    moved = "OPENCLAW_HOME" if _home_value(environ, "OPENCLAW_HOME") else None
     if not os.path.exists(current) and os.path.exists(legacy):
-        return legacy, "legacy"
-    return current, via
+        return legacy, moved or "legacy"
+    return current, moved or "default"
 
 
-def effective_home(environ: Mapping[str, str], cwd: str) -> str:
+def effective_home(environ: Mapping[str, str], cwd: str | None = None) -> str:
     """OPENCLAW_HOME, else the home directory of the operating system; absolute."""
     own = _os_home(environ)
     named = _home_value(environ, "OPENCLAW_HOME")
@@ -84,10 +84,20 @@ def _os_home(environ: Mapping[str, str]) -> str:
     for name in ("HOME", "USERPROFILE"):
         if value := _home_value(environ, name):
             return value
-    termux = environ.get("PREFIX", "")
-    if "com.termux" in termux:
-        return os.path.join(os.path.dirname(termux), "home")
-    return os.path.expanduser("~")
+    prefix = trim(environ.get("PREFIX", "")).rstrip("/")
+    if prefix.endswith("com.termux/files/usr"):
+        return os.path.join(os.path.dirname(prefix), "home")
+    return _account_home()
+
+
+def _account_home() -> str:
+    """The home that the user database names; empty, which then means here, where it names none."""
+    try:
+        import pwd
+
+        return pwd.getpwuid(os.getuid()).pw_dir
+    except (ImportError, KeyError):
+        return ""
 
 
 def _home_value(environ: Mapping[str, str], name: str) -> str:
@@ -96,33 +106,48 @@ def _home_value(environ: Mapping[str, str], name: str) -> str:
 
 
 def _expand(path: str, home: str) -> str:
-    """`~`, `~/…` and `~\\…` mean home; `~bob` is an ordinary name."""
-    return home + path[1:].replace("\\", "/", 1) if path == "~" or path[:2] in ("~/", "~\\") else path
+    """A leading `~` means home before a slash, a backslash or the end; `~bob` is an ordinary name."""
+    return home + path[1:] if path == "~" or path.startswith(("~/", "~\\")) else path
 
 
-def _absolute(path: str, environ: Mapping[str, str], cwd: str) -> str:
-    return _normal(_expand(trim(path), effective_home(environ, cwd)), cwd)
+def _absolute(path: str, environ: Mapping[str, str], cwd: str | None) -> str:
+    if path.startswith("~"):
+        path = _expand(path, effective_home(environ, cwd))
+    return _normal(path, cwd)
 
 
-def _normal(path: str, cwd: str) -> str:
-    return os.path.normpath(os.path.join(cwd, path))
+def _normal(path: str, cwd: str | None) -> str:
+    """Absolute, without `.`, `..` and needless slashes; symbolic links stay as they are."""
+    if not os.path.isabs(path):
+        path = os.path.join(_here(path) if cwd is None else cwd, path)
+    path = os.path.normpath(path)
+    return path[1:] if path.startswith("//") else path
+
+
+def _here(path: str) -> str:
+    # Asked only for a relative path: a job whose directory was deleted can still name absolute ones.
+    try:
+        return os.getcwd()
+    except OSError as error:
+        raise UsageError(
+            f"{path!r} is a relative path, and the current directory cannot be told ({error.strerror})",
+            hint="give the absolute path",
+        ) from error
 
 
 def _file(path: str, via: str) -> Location:
-    folder, name = os.path.split(path)
-    parent, state = os.path.split(folder)
-    belongs = (state, name) == os.path.split(DATABASE)
-    return Location(path, via, state_dir=parent if belongs else None)
+    directory = os.path.dirname(os.path.dirname(path))
+    belongs = path == os.path.join(directory, DATABASE)
+    return Location(path, via, state_dir=directory if belongs else None)
 
 
 def _in_directory(directory: str, via: str) -> Location:
     return Location(os.path.join(directory, DATABASE), via, state_dir=directory)
 
 
-def _profile(name: str, environ: Mapping[str, str], cwd: str) -> Location:
+def _profile(name: str, environ: Mapping[str, str], cwd: str | None) -> Location:
     import re
 
-    name = trim(name)
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}", name):
         raise UsageError(
             f"{name!r} is not a profile name",
@@ -132,21 +157,35 @@ def _profile(name: str, environ: Mapping[str, str], cwd: str) -> Location:
     directory = os.path.join(effective_home(environ, cwd), folder)
     found = _in_directory(directory, "--profile")
     named = trim(environ.get("OPENCLAW_STATE_DIR", ""))
-    if named and (other := _absolute(named, environ, cwd)) != directory:
-        note = f"OPENCLAW_STATE_DIR names {other}; OpenClaw would use that, not the profile"
+    if named and not _same(other := _absolute(named, environ, cwd), directory):
+        note = f"OPENCLAW_STATE_DIR names {other}; OpenClaw itself would use that, not the profile"
         return found._replace(warnings=(note,))
     return found
 
 
-def _other_trees(chosen: str, environ: Mapping[str, str], cwd: str) -> list[str]:
-    home = effective_home(environ, cwd)
-    others = (os.path.join(home, name) for name in (".openclaw", ".clawdbot"))
-    return [
-        f"there is a second state directory: {other} (reading {chosen})"
-        for other in others
-        if os.path.isfile(os.path.join(other, DATABASE))
-        and os.path.realpath(other) != os.path.realpath(chosen)
-    ]
+def _holds_database(directory: str) -> bool:
+    """A file that cannot be looked at counts as there: opening it tells why, and nothing else is read."""
+    try:
+        os.lstat(os.path.join(directory, DATABASE))
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except OSError:
+        return True
+    return True
+
+
+def _other_trees(chosen: str, environ: Mapping[str, str], cwd: str | None) -> Iterator[str]:
+    """A warning for every other state directory in the usual places that holds a database."""
+    homes = (effective_home(environ, cwd), _normal(_os_home(environ), cwd))
+    usual = (os.path.join(home, name) for home in homes for name in (".openclaw", ".clawdbot"))
+    for other in dict.fromkeys(usual):
+        path = os.path.join(other, DATABASE)
+        if os.path.isfile(path) and not _same(path, os.path.join(chosen, DATABASE)):
+            yield f"there is a second state directory: {other} (the rules chose {chosen})"
+
+
+def _same(one: str, other: str) -> bool:
+    return os.path.realpath(one) == os.path.realpath(other)
 
 
 def _embedded_path() -> str:
