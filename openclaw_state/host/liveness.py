@@ -124,8 +124,9 @@ def _by_lock(lock: LockFile, processes: Processes) -> Gateway:
     status = owner_status(lock.payload, processes)
     if lock.payload is None:
         return Gateway(*status, None, None, f"{lock.path} cannot be read: {lock.problem}")
-    pid = as_integer(lock.payload.pid)
-    return Gateway(*status, pid, lock.payload.port, _sentence(status, pid, lock.payload.role))
+    pid, role = as_integer(lock.payload.pid), lock.payload.role
+    port = lock.payload.port if role == "gateway" else None  # nobody else listens there
+    return Gateway(*status, pid, port, _sentence(status, pid, role))
 
 
 def _sentence(status: OwnerStatus, pid: int | None, role: str = "gateway") -> str:

@@ -202,16 +202,17 @@ def test_a_lock_that_another_owner_took_since_outlives_a_dead_lease(
 
 
 @pytest.mark.parametrize(
-    ("role", "argv", "expected", "detail"),
+    ("role", "argv", "expected", "port", "detail"),
     [
-        ("gateway", GATEWAY, ("alive", "argv"), "running as pid 2727"),
+        ("gateway", GATEWAY, ("alive", "argv"), 7, "running as pid 2727"),
         (
             "sqlite-maintenance",
             (*OPENCLAW, "doctor"),
             ("alive", "argv"),
+            None,
             "held by sqlite-maintenance, running as pid 2727",
         ),
-        ("gateway", ("vi",), ("dead", "argv"), "pid 2727 runs another program"),
+        ("gateway", ("vi",), ("dead", "argv"), 7, "pid 2727 runs another program"),
     ],
 )
 def test_without_a_lease_the_lock_decides(
@@ -221,11 +222,12 @@ def test_without_a_lease_the_lock_decides(
     role: str,
     argv: tuple[str, ...],
     expected: tuple[str, str],
+    port: int | None,
     detail: str,
 ) -> None:
     host.start(PID, *argv)
     put_lock(state_dir, json.dumps(payload(role=role, port=7)))
-    assert judge(None) == (*expected, PID, 7, detail)
+    assert judge(None) == (*expected, PID, port, detail)
 
 
 @pytest.mark.parametrize(
