@@ -29,7 +29,7 @@ def run(cli: Cli, log: SignalLog) -> Callable[..., Outcome]:
         (("true",), 0, "run_completed", None),
         (("sh", "-c", "exit 7"), 7, "run_failed", "error"),
         (("sh", "-c", "kill -9 $$"), 137, "run_failed", "error"),
-        (("no-such-program",), 127, "run_failed", "error"),
+        (("/no/such/program",), 127, "run_failed", "error"),
         ((str(Path(__file__)),), 126, "run_failed", "error"),
         ((".",), 126, "run_failed", "error"),
     ],
