@@ -93,7 +93,7 @@ def add(
             f"a gateway may not deliver this watch: {report.delivery.reason}, {report.delivery.detail}"
         )
     view = cursor_view(report)
-    word = "watching" if done.created else "was watching already"
+    word = "now watches" if done.created else "already watches"
     return Result(
         "cursors add",
         {"watched": True, "created": done.created, "cursor": view},

@@ -37,13 +37,14 @@ TOPICS = {
     "time": "How versions, times and durations are written",
 }
 
-_ENVIRONMENT = {
+ENVIRONMENT = {
     "OPENCLAW_STATE_DB": "the database file, where no option names one",
     "OPENCLAW_STATE_DIR": "OpenClaw's state directory",
     "OPENCLAW_HOME": "the home directory that OpenClaw uses",
     "OPENCLAW_CONFIG_PATH": "where openclaw.json stands",
     "OPENCLAW_SUPERVISOR_MODE": "external lets writes pass where an external supervisor owns the database",
     "OPENCLAW_STATE_NOW": "the clock, in epoch milliseconds; for testing",
+    "HOME": "your home directory",
     "XDG_DATA_HOME, XDG_STATE_HOME": "where the tool's own database and its sidecar stand",
     "NO_COLOR, FORCE_COLOR, TERM, COLUMNS": "as everywhere",
     "TZ": "the zone of the times shown and read",
@@ -87,7 +88,7 @@ def topic(
     elif name == "exit-codes":
         shown = exit_codes()
     elif name == "environment":
-        shown = [f"{key}\n    {meaning}" for key, meaning in _ENVIRONMENT.items()]
+        shown = [f"{key}\n    {meaning}" for key, meaning in ENVIRONMENT.items()]
     elif name in TOPICS:
         shown = [_FORMATS if name == "formats" else _TIME]
     else:

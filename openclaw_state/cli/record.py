@@ -13,7 +13,7 @@ import typer
 from ..core import producers
 from ..core.events import clamp
 from ..core.keys import is_agent_qualified, owner
-from ..errors import StateError, UsageError
+from ..errors import ExitStatus, StateError, UsageError
 from ..log.recording import ChildRun, check_draft
 from ..log.signal_log import SignalLog
 from ..model import ACTORS, KINDS, OUTCOMES
@@ -298,7 +298,7 @@ def _execute(call: Call, program: Sequence[str], seconds: float | None) -> _Ende
             status = process.wait(seconds)
         except subprocess.TimeoutExpired:
             _end(process)
-            return _Ended(124, "timeout")
+            return _Ended(ExitStatus.TIMED_OUT, "timeout")
     if status < 0:
         return _Ended(128 - status, "cancelled" if signals.received else "error")
     return _Ended(status, "cancelled" if signals.received and status else "error" if status else None)
