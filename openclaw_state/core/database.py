@@ -16,7 +16,7 @@ from contextlib import contextmanager
 
 from ..errors import NewerSchemaError, NoDatabaseError, RefusedError, UsageError
 from . import schema
-from .failures import translated
+from .failures import known_as, translated
 from .javascript import trim
 from .opening import DEFAULT_LOCK_WAIT_MS, connect
 from .shape import STAMP, Shape, probe
@@ -69,19 +69,22 @@ class Database:
     @contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:
         """A read transaction: one snapshot, never a write; within another one, the same snapshot."""
-        with translated(self.path):
-            connection = self._connection()
-            if connection.in_transaction:
-                yield connection
-                return
-            self._check_identity()
+        connection = self._connection()
+        if connection.in_transaction:
+            yield connection
+            return
+        self._check_identity()
+        try:
             connection.execute("BEGIN")
-            try:
-                if connection.execute(_STAMP_ONLY).fetchone() != self.shape.stamp:
-                    self.shape = self._probe(connection)
-                yield connection
-            finally:
-                connection.rollback()
+            if connection.execute(_STAMP_ONLY).fetchone() != self.shape.stamp:
+                self.shape = self._probe(connection)
+            yield connection
+        except Exception as error:
+            if known := known_as(error, self.path):
+                raise known from error
+            raise
+        finally:
+            connection.rollback()
 
     @contextmanager
     def writing(self) -> Iterator[sqlite3.Connection]:
@@ -92,18 +95,18 @@ class Database:
         """
         if not self.writable:
             raise UsageError("this signal log was opened for reading only", hint="open it with change=True")
-        with translated(self.path):
-            self._check_identity()
-            connection = self._connection()
+        self._check_identity()
+        connection = self._connection()
+        try:
             connection.execute("BEGIN IMMEDIATE")
-            try:
-                self._guard(connection)
-                yield connection
-                connection.execute("COMMIT")
-            except BaseException:
-                if connection.in_transaction:
-                    connection.execute("ROLLBACK")
-                raise
+            self._guard(connection)
+            yield connection
+            connection.execute("COMMIT")
+        except BaseException as error:
+            connection.rollback()
+            if known := known_as(error, self.path):
+                raise known from error
+            raise
 
     def close(self) -> None:
         """Close the connections of every thread."""

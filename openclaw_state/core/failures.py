@@ -23,13 +23,19 @@ def translated(path: str) -> Iterator[None]:
     """Turn SQLite's errors into ours; anything unknown passes as it is."""
     try:
         yield
-    except sqlite3.Error as error:
-        known = _from_sqlite(error, path)
-        if known is None:
-            raise
-        raise known from error
-    except (UnicodeEncodeError, OverflowError) as error:
-        raise UsageError(f"the database does not accept this value: {error}") from error
+    except Exception as error:
+        if known := known_as(error, path):
+            raise known from error
+        raise
+
+
+def known_as(error: BaseException, path: str) -> StateError | None:
+    """What an error of SQLite, or of a value that it cannot hold, is here; None for any other."""
+    if isinstance(error, sqlite3.Error):
+        return _from_sqlite(error, path)
+    if isinstance(error, UnicodeEncodeError | OverflowError):
+        return UsageError(f"the database does not accept this value: {error}")
+    return None
 
 
 def from_os(error: OSError, path: str) -> StateError:

@@ -12,6 +12,9 @@ _SPACE = (
 )
 
 
+_COMPACT = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
+
+
 def trim(text: str) -> str:
     """Strip what JavaScript calls white space, and nothing else."""
     return text.strip(_SPACE)
@@ -19,7 +22,7 @@ def trim(text: str) -> str:
 
 def json_text(value: Any) -> str:
     """Compact JSON as JavaScript writes it: non-ASCII unescaped, 1.0 as 1, NaN as null."""
-    text = json.dumps(_plain(value), ensure_ascii=False, separators=(",", ":"))
+    text = _COMPACT.encode(_plain(value))
     if text.isascii():
         return text
     return "".join(f"\\u{ord(one):04x}" if "\ud800" <= one <= "\udfff" else one for one in text)

@@ -7,20 +7,25 @@ queue folds case.
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 from ..errors import UsageError
 from .javascript import trim
 
 MAX_AGENT_ID = 64
+# The same few keys come again with every event.
+_remembered = lru_cache(maxsize=4_096)
 _KEPT_SIGNAL = r"(?i)(?:^|(?<=:))(signal:group:)([^:]*)"
 _KEPT_MATRIX = r"(?is)((?:agent:[^:]*:+)*matrix:(?:channel|group):)(.+)"
 
 
+@_remembered
 def parse(key: str) -> tuple[str, str] | None:
     """(agent id, rest) of `agent:<id>:<rest>`, folded; None for bare and malformed keys."""
     return _split(fold(key))
 
 
+@_remembered
 def is_agent_qualified(key: str) -> bool:
     """Can this key be a watcher? (contract, signal-log section 6, step 5)"""
     return _split(trim(key).lower()) is not None
@@ -33,6 +38,7 @@ def _split(folded: str) -> tuple[str, str] | None:
     return (agent, rest) if prefix == "agent" and agent and rest and rest[0] != ":" else None
 
 
+@_remembered
 def agent_of(key: str) -> str | None:
     """The agent that an agent-qualified key names, normalised; None for a bare key."""
     parsed = parse(key)
@@ -52,6 +58,7 @@ def owner(key: str, agent_id: str | None) -> str:
     return agent_id or own or ""
 
 
+@_remembered
 def is_subagent(key: str) -> bool:
     """Sub-agent watchers are queued, never woken (contract, signal-log section 8)."""
     parsed = parse(key)
@@ -71,6 +78,7 @@ def normalize_main_key(text: str | None) -> str:
     return trim(text or "").lower() or "main"
 
 
+@_remembered
 def fold(key: str) -> str:
     """Trim and lower-case, except the case-sensitive ids of Signal groups and Matrix rooms."""
     trimmed = trim(key)

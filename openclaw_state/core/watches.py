@@ -132,11 +132,12 @@ def freeze(
     )
     raised: list[Raised] = []
     moved = 0
+    named = set(watchers)
     kept = set(registered) - set(told)
     for watcher in told:
         stored = registered.get(watcher) or Cursor(watcher, target, 0, 0, 0, "explicit", now, stores[watcher])
         reach = delivery(stored, shape, surroundings)
-        if watcher in registered and watcher in watchers and reach.ok is False:
+        if watcher in registered and watcher in named and reach.ok is False:
             kept.add(watcher)
             raised.append(Raised(stored, reach, opened=False))
             continue

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -14,6 +15,9 @@ from ..model import Link
 from ..results import Pruned, Recorded
 from ..upstream import links
 from .changing import Changing
+
+
+_CONTROL = "[\x00-\x1f\x7f-\x9f]"
 
 
 @dataclass
@@ -300,7 +304,7 @@ def check_draft(draft: Draft) -> None:
         if not value.strip():
             raise UsageError(f"the {name} is blank")
     for text in (draft.session_key, draft.agent_id, *draft.watchers):
-        if any(ord(character) < 32 or 127 <= ord(character) < 160 for character in text):
+        if re.search(_CONTROL, text):
             raise UsageError(f"the key {text!r} contains control characters")
 
 
