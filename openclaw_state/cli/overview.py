@@ -62,6 +62,6 @@ def overview(call: Call) -> Result:
         if latest:
             yield ""
             yield style.palette.head("latest changes")
-            yield from (event_line(event, style) for event in reversed(latest))
+            yield from (event_line(event, style) for event in latest)
 
     return Result("status", body, text=text(), log=log)

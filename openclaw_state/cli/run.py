@@ -88,28 +88,35 @@ def _call(name: str, arguments: list[str], terminal: Terminal) -> int:
 
 
 def _show(call: Call, result: Result) -> None:
-    if call.flag("quiet"):
-        return
+    out, err = call.terminal.stdout, call.terminal.stderr
     warnings = [*(result.log.warnings if result.log else ()), *result.warnings]
-    out = call.terminal.stdout
-    if call.flag("verbose") and result.log is not None:
-        place = result.log.location
-        call.terminal.stderr.write(f"database: {escape(place.path)} (chosen by {place.via})\n")
+    quiet = call.flag("quiet")
+    if not quiet:
+        if call.flag("verbose") and result.log is not None:
+            place = result.log.location
+            err.write(f"database: {escape(place.path)} (chosen by {place.via})\n")
+        _write(out, _printed(call, result, warnings))
+        out.flush()
+    gap = int(result.status) == ExitStatus.HISTORY_GAP
+    if gap or (call.format == "text" and not quiet):
+        _write(err, (note + "\n" for note in result.notes()))
+    if not quiet:
+        _write(err, (f"warning: {escape(warning)}\n" for warning in warnings))
+
+
+def _printed(call: Call, result: Result, warnings: list[str]) -> Iterator[str]:
+    """The answer in the chosen format, in pieces."""
     match call.format:
         case "json":
             pieces = jsonout.document(_envelope(result, warnings))
-            _write(out, itertools.chain(["".join(itertools.islice(pieces, HELD_PIECES))], pieces))
+            return itertools.chain(["".join(itertools.islice(pieces, HELD_PIECES))], pieces)
         case "jsonl":
-            _write(out, jsonout.jsonl(_selected(call, result)))
+            return jsonout.jsonl(_selected(call, result))
         case "tsv":
-            _write(
-                out, jsonout.tsv(_selected(call, result), call.fields or result.fields or call.known_fields)
-            )
+            fields = call.fields or result.fields or call.known_fields
+            return jsonout.tsv(_selected(call, result), fields)
         case _:
-            _write(out, (line + "\n" for line in result.text))
-            out.flush()
-            _write(call.terminal.stderr, (note + "\n" for note in result.notes()))
-    _write(call.terminal.stderr, (f"warning: {escape(warning)}\n" for warning in warnings))
+            return (line + "\n" for line in result.text)
 
 
 def _envelope(result: Result, warnings: list[str]) -> dict[str, object]:

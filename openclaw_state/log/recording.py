@@ -16,7 +16,6 @@ from ..results import Pruned, Recorded
 from ..upstream import links
 from .changing import Changing
 
-
 _CONTROL = "[\x00-\x1f\x7f-\x9f]"
 
 
