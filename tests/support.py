@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sqlite3
 import subprocess
 import sys
@@ -140,3 +141,13 @@ class Script:
 
 
 run_python = partial(subprocess.run, cwd=ROOT, capture_output=True, text=True, check=True)
+
+
+def copy_tree(source: Path, target: Path) -> Path:
+    """A copy of a folder with ordinary modes: what is shared may be read-only, its copy must not be."""
+    for folder, _, names in os.walk(source):
+        to = target / Path(folder).relative_to(source)
+        to.mkdir(parents=True, exist_ok=True)
+        for name in names:
+            shutil.copyfile(Path(folder) / name, to / name)
+    return target

@@ -24,7 +24,7 @@ from openclaw_state.host.liveness import (
     read_lease,
 )
 from openclaw_state.host.processes import Processes
-from tests.support import T, change
+from tests.support import T, change, copy_tree
 from tests.unit.processes import GATEWAY, OPENCLAW, PID, STARTED, Host, needs_proc, payload, put_lock
 
 
@@ -282,7 +282,7 @@ def test_this_host_and_its_processes_are_asked_when_none_are_given(state_dir: Pa
 @pytest.fixture
 def live(peer: Path, tmp_path: Path) -> Path:
     """A copy of the state directory of a gateway that was running when it was taken."""
-    return Path(shutil.copytree(peer / "agent-loop-live", tmp_path / "live"))
+    return copy_tree(peer / "agent-loop-live", tmp_path / "live")
 
 
 def lease_in(path: Path) -> Lease | None:
