@@ -21,11 +21,14 @@ def _escaped(character: str) -> str:
 
 def width(text: str) -> int:
     """Terminal columns: wide characters take two, combining ones none."""
-    if text.isascii():
-        return len(text)
+    return len(text) if text.isascii() else sum(map(_columns, text))
+
+
+def _columns(character: str) -> int:
     import unicodedata
 
-    return sum(
-        0 if unicodedata.combining(character) else 2 if unicodedata.east_asian_width(character) in "WF" else 1
-        for character in text
-    )
+    # Not unicodedata.combining: Thai vowels and variation selectors have no combining class.
+    # A Hangul vowel or final (U+1160 to U+11FF) is drawn into the syllable before it.
+    if unicodedata.category(character) in ("Mn", "Me") or "\u1160" <= character <= "\u11ff":
+        return 0
+    return 2 if unicodedata.east_asian_width(character) in "WF" else 1

@@ -86,7 +86,7 @@ def _blocks(heads: Sequence[str], cells: Iterable[Sequence[str]], palette: Palet
         if number:
             yield ""
         for head, text in zip(heads, row, strict=True):
-            yield palette.head(head.ljust(wide)) + GAP + text
+            yield (palette.head(head.ljust(wide)) + GAP + text).rstrip()
 
 
 def plural(count: int, one: str, many: str | None = None) -> str:
