@@ -131,8 +131,9 @@ class Script:
         return self.process.stdout.readline().rstrip("\n")
 
     def rest(self) -> list[str]:
-        """Wait for its end, and return what it printed since."""
-        return self.process.communicate()[0].splitlines()
+        """What it prints from here to its end."""
+        assert self.process.stdout is not None
+        return self.process.stdout.read().splitlines()
 
     def release(self) -> None:
         """Close its input: it waits no longer."""

@@ -108,6 +108,11 @@ class Database:
                 raise known from error
             raise
 
+    def pragma(self, text: str) -> None:
+        """Run a PRAGMA between two transactions."""
+        with translated(self.path):
+            self._connection().execute(f"PRAGMA {text}").fetchall()
+
     def close(self) -> None:
         """Close the connections of every thread."""
         for held in list(self._held):

@@ -34,7 +34,7 @@ class EventFilter(NamedTuple):
     until: int | None = None
 
     def where(self) -> tuple[str, list[Any]]:
-        """The SQL condition and its values."""
+        """The SQL condition and its values, for all but the bounds of the sequence."""
         parts: list[str] = []
         values: list[Any] = []
         for column, accepted in (("session_key", self.session_keys), ("kind", self.kinds)):
@@ -52,8 +52,6 @@ class EventFilter(NamedTuple):
         for test, value in (
             ("agent_id = ?", self.agent_id),
             ("run_id = ?", self.run_id),
-            ("sequence > ?", self.after),
-            ("sequence <= ?", self.through),
             ("occurred_at > ?", self.later_than),
             ("occurred_at <= ?", self.until),
         ):
@@ -70,9 +68,14 @@ def events(reading: Reading, chosen: EventFilter, *, newest: int | None = None) 
     transaction; none is held while the caller works.
     """
     where, values = chosen.where()
+    # One bound on each side: of several, SQLite would walk the index from the first.
+    after = -1 if chosen.after is None else chosen.after
     with reading() as connection:
         end = changes.newest_sequence(connection)
-        after = -1 if newest is None else _start(connection, where, values, end, newest)
+        if chosen.through is not None:
+            end = min(end, chosen.through)
+        if newest is not None:
+            after = max(after, _start(connection, where, values, end, newest))
     while True:
         with reading() as connection:
             rows = connection.execute(

@@ -17,7 +17,11 @@ from . import schema
 from .failures import from_os, translated
 
 DEFAULT_LOCK_WAIT_MS = 5_000
+# SQLite counts the wait in an int; more than that would be no wait at all.
+_LONGEST_WAIT_MS = 2**31 - 1
 _SMALLEST_PAGE = 512
+# Retention touches a page of every session; with the usual 2 MB each would be written several times.
+_WRITER_CACHE_KIB = -16_384
 _OWNER = "run as the user that owns the gateway"
 
 
@@ -47,7 +51,7 @@ def _open(path: str, mode: str, lock_wait_ms: int) -> sqlite3.Connection:
     connection = sqlite3.connect(
         f"file:{quote(path)}?mode={mode}",
         uri=True,
-        timeout=lock_wait_ms / 1000,
+        timeout=min(lock_wait_ms, _LONGEST_WAIT_MS) / 1000,
         isolation_level=None,
         check_same_thread=False,
     )
@@ -57,8 +61,10 @@ def _open(path: str, mode: str, lock_wait_ms: int) -> sqlite3.Connection:
         journal = connection.execute("PRAGMA journal_mode").fetchone()[0]
         if mode != "rw":
             connection.execute("PRAGMA query_only = ON")
-        elif journal == "wal":
-            connection.execute("PRAGMA synchronous = NORMAL")
+        else:
+            connection.execute(f"PRAGMA cache_size = {_WRITER_CACHE_KIB}")
+            if journal == "wal":
+                connection.execute("PRAGMA synchronous = NORMAL")
     except sqlite3.Error:
         connection.close()
         raise
@@ -69,9 +75,13 @@ def _open(path: str, mode: str, lock_wait_ms: int) -> sqlite3.Connection:
 _text = partial(str, encoding="utf-8", errors="replace")
 
 
-def _require_file(path: str) -> None:
+def _require_name(path: str) -> None:
     if "\0" in path:
         raise UsageError("a database path cannot contain a NUL character")
+
+
+def _require_file(path: str) -> None:
+    _require_name(path)
     try:
         status = os.stat(path)
     except (FileNotFoundError, NotADirectoryError):
@@ -131,8 +141,11 @@ def require_strict_tables(version: tuple[int, ...] | None = None) -> None:
 def create_embedded(path: str) -> None:
     """Create the tool's own file: mode 0600 in a directory of mode 0700, WAL, user_version 0.
 
-    An existing signal log is left as it is. Raises AccessError or StorageError.
+    An existing signal log is left as it is. Raises AccessError, StorageError, UsageError or
+    ConfigurationError.
     """
+    require_strict_tables()
+    _require_name(path)
     try:
         os.makedirs(os.path.dirname(path) or ".", mode=0o700, exist_ok=True)
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))

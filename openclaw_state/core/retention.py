@@ -8,6 +8,10 @@ section 2, points 2 and 6).
 from __future__ import annotations
 
 import sqlite3
+import time
+from collections.abc import Callable
+from functools import partial
+from itertools import count
 from typing import NamedTuple
 
 from ..model import Limits
@@ -16,6 +20,11 @@ from .database import Database
 
 HOURLY_MS = 3_600_000
 BATCH_ROWS = 5_000
+_FIRST_ROWS = 1_000
+_LEAST_ROWS = 100
+_HOLD_S = 0.06
+_PAUSE = 0.1
+_BATCHES_A_CHECKPOINT = 8
 
 _TOO_OLD = "occurred_at < ?"
 _TOO_MANY = "sequence <= ?"
@@ -69,62 +78,97 @@ def apply(database: Database, limits: Limits, *, now: int) -> Pruned:
     """
     cutoff = now - limits.max_age_ms
     touched: set[tuple[str, str]] = set()
-    by_age = _remove(database, _BY_AGE, cutoff, now, touched)
-    with database.reading() as connection:
-        bound = _row_bound(connection, limits.max_rows, cutoff)
-    by_rows = _remove(database, _BY_ROWS, bound, now, touched) if bound else 0
-    with database.writing() as connection:
-        expired = "session_watch_cursors WHERE updated_at < ?"
-        pending = _count(connection, f"{expired} AND material_sequence > last_seen_sequence", cutoff)
-        removed = connection.execute(f"DELETE FROM {expired}", (cutoff,)).rowcount
-        heads = _count(connection, "session_state_heads")
+    states: list[bool] = []
+    # Checkpoints flush the disk: they come between batches, and after several only.
+    database.pragma("wal_autocheckpoint = 0")
+    try:
+        by_age = _in_batches(database, partial(_remove_events, _BY_AGE, cutoff, touched, now))
+        with database.reading() as connection:
+            bound = _row_bound(connection, limits.max_rows, cutoff)
+            heads = _count(connection, "session_state_heads")
+        remove_by_rows = partial(_remove_events, _BY_ROWS, bound, touched, now)
+        by_rows = _in_batches(database, remove_by_rows) if bound else 0
+        expired = _in_batches(database, partial(_remove_cursors, cutoff, states))
+    finally:
+        database.pragma("wal_autocheckpoint = 1000")
     return Pruned(
         cutoff=cutoff,
         max_rows=limits.max_rows,
         events_by_age=by_age,
         events_by_rows=by_rows,
         sessions=len(touched),
-        cursors_expired=removed,
-        cursors_pending=pending,
+        cursors_expired=expired,
+        cursors_pending=sum(states),
         heads_kept=heads,
         applied=True,
     )
 
 
-def _remove(database: Database, doomed: _Doomed, bound: int, now: int, touched: set[tuple[str, str]]) -> int:
-    removed = 0
-    while True:
+def _in_batches(database: Database, remove: Callable[[sqlite3.Connection, int], int]) -> int:
+    """Let `remove` delete at most so many rows a transaction, until it finds fewer; returns the sum.
+
+    The size of a batch follows from the time that the last one took. A writer that waits looks
+    for the lock now and then only: the pause lets it find the lock free.
+    """
+    removed, most = 0, min(_FIRST_ROWS, BATCH_ROWS)
+    for number in count(1):
         with database.writing() as connection:
-            rows = connection.execute(
-                "SELECT session_key, agent_id, sequence, occurred_at FROM session_state_events"
-                f" WHERE {doomed.condition} ORDER BY {doomed.order} LIMIT {BATCH_ROWS}",
-                (bound,),
-            ).fetchall()
-            if rows:
-                touched |= _stamp(connection, rows, now)
-                last = {"sequence": rows[-1][2], "occurred_at": rows[-1][3]}
-                connection.execute(
-                    f"DELETE FROM session_state_events WHERE {doomed.condition} AND {doomed.up_to}",
-                    (bound, *(last[name] for name in doomed.order.split(", "))),
-                )
-        removed += len(rows)
-        if len(rows) < BATCH_ROWS:
-            return removed
+            begun = time.monotonic()
+            found = remove(connection, most)
+        held = time.monotonic() - begun
+        removed += found
+        if removed and (found < most or number % _BATCHES_A_CHECKPOINT == 0):
+            database.pragma("wal_checkpoint(PASSIVE)")
+        if found < most:
+            break
+        time.sleep(held * _PAUSE)
+        most = min(BATCH_ROWS, max(_LEAST_ROWS, int(most * min(2.0, _HOLD_S / held))))
+    return removed
 
 
-def _stamp(
-    connection: sqlite3.Connection, rows: list[tuple[str, str, int, int]], now: int
-) -> set[tuple[str, str]]:
-    """Raise the watermark of every session in the batch, before its events go."""
-    greatest: dict[tuple[str, str], int] = {}
-    for key, agent, sequence, _ in rows:
-        greatest[key, agent] = max(sequence, greatest.get((key, agent), 0))
+def _remove_events(
+    doomed: _Doomed,
+    bound: int,
+    touched: set[tuple[str, str]],
+    now: int,
+    connection: sqlite3.Connection,
+    most: int,
+) -> int:
+    """Delete the first events, after raising the watermark of every session among them."""
+    end = connection.execute(
+        f"SELECT {doomed.order} FROM session_state_events WHERE {doomed.condition}"
+        f" ORDER BY {doomed.order} LIMIT 1 OFFSET ?",
+        (bound, most - 1),
+    ).fetchone()
+    where, values = (doomed.up_to, end) if end else (doomed.condition, (bound,))
+    # The unary plus keeps SQLite from walking the index of all sessions for the sake of the grouping.
+    greatest = connection.execute(
+        f"SELECT session_key, agent_id, max(sequence) FROM session_state_events WHERE {where}"
+        " GROUP BY +session_key, +agent_id",
+        values,
+    ).fetchall()
+    touched.update((key, agent) for key, agent, _ in greatest)
     connection.executemany(
         "UPDATE session_state_heads SET pruned_max_sequence = ?, updated_at = ?"
         " WHERE session_key = ? AND agent_id = ? AND pruned_max_sequence < ?",
-        [(mark, now, key, agent, mark) for (key, agent), mark in greatest.items()],
+        [(mark, now, key, agent, mark) for key, agent, mark in greatest],
     )
-    return set(greatest)
+    return connection.execute(f"DELETE FROM session_state_events WHERE {where}", values).rowcount
+
+
+def _remove_cursors(cutoff: int, states: list[bool], connection: sqlite3.Connection, most: int) -> int:
+    """Delete expired watches; whether each was pending is added to `states`."""
+    rows = connection.execute(
+        "SELECT watcher_session_key, target_session_key, material_sequence > last_seen_sequence"
+        " FROM session_watch_cursors WHERE updated_at < ? ORDER BY updated_at LIMIT ?",
+        (cutoff, most),
+    ).fetchall()
+    connection.executemany(
+        "DELETE FROM session_watch_cursors WHERE watcher_session_key = ? AND target_session_key = ?",
+        [row[:2] for row in rows],
+    )
+    states += [bool(pending) for _, _, pending in rows]
+    return len(rows)
 
 
 def _row_bound(connection: sqlite3.Connection, max_rows: int, cutoff: int) -> int:
