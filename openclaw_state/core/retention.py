@@ -14,6 +14,7 @@ from functools import partial
 from itertools import count
 from typing import NamedTuple
 
+from ..errors import UsageError
 from ..model import Limits
 from ..results import Pruned
 from .database import Database
@@ -44,7 +45,7 @@ _BY_ROWS = _Doomed(_TOO_MANY, "sequence", "sequence <= ?")
 
 def plan(connection: sqlite3.Connection, limits: Limits, *, now: int) -> Pruned:
     """What `apply` would remove now; nothing is written."""
-    cutoff = now - limits.max_age_ms
+    cutoff = _cutoff(limits, now)
     by_age = _count(connection, f"session_state_events WHERE {_TOO_OLD}", cutoff)
     bound = _row_bound(connection, limits.max_rows, cutoff)
     kept_young = f"session_state_events WHERE {_TOO_MANY} AND NOT {_TOO_OLD}"
@@ -73,10 +74,10 @@ def plan(connection: sqlite3.Connection, limits: Limits, *, now: int) -> Pruned:
 def apply(database: Database, limits: Limits, *, now: int) -> Pruned:
     """Remove what is past the limits, batch by batch, and say what was removed.
 
-    Raises BusyError when another writer holds the lock for longer than the wait; batches that
-    were committed before stay done.
+    Raises UsageError for negative limits, and BusyError when another writer holds the lock for
+    longer than the wait; batches that were committed before stay done.
     """
-    cutoff = now - limits.max_age_ms
+    cutoff = _cutoff(limits, now)
     touched: set[tuple[str, str]] = set()
     states: list[bool] = []
     # Checkpoints flush the disk: they come between batches, and after several only.
@@ -102,6 +103,12 @@ def apply(database: Database, limits: Limits, *, now: int) -> Pruned:
         heads_kept=heads,
         applied=True,
     )
+
+
+def _cutoff(limits: Limits, now: int) -> int:
+    if min(limits) < 0:
+        raise UsageError("a retention limit cannot be negative")
+    return now - limits.max_age_ms
 
 
 def _in_batches(database: Database, remove: Callable[[sqlite3.Connection, int], int]) -> int:

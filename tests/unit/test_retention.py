@@ -15,6 +15,7 @@ import pytest
 from openclaw_state import Limits, SignalLog
 from openclaw_state.core import retention
 from openclaw_state.core.database import Database
+from openclaw_state.errors import UsageError
 from tests.support import CHILD, DAY, PARENT, Clock, T, change, goal, note, query, statements
 
 AGE = 30 * DAY
@@ -65,6 +66,15 @@ def test_exactly_as_many_rows_as_allowed_stay_and_they_are_the_newest(log: Signa
 
 def test_the_gateways_limits_are_the_usual_ones() -> None:
     assert Limits() == (2_592_000_000, 50_000)
+
+
+@pytest.mark.parametrize("limits", [Limits(max_rows=-1), Limits(max_age_ms=-1)])
+def test_a_negative_limit_is_a_mistake_and_no_wish_to_lose_everything(log: SignalLog, limits: Limits) -> None:
+    note(log)
+    for attempt in (log.plan_prune, log.prune):
+        with pytest.raises(UsageError, match="cannot be negative"):
+            attempt(limits)
+    assert log.newest_sequence() == log.version(CHILD) == 1
 
 
 def test_the_watermark_is_the_greatest_removed_and_heads_never_go(log: SignalLog, clock: Clock) -> None:
