@@ -5,13 +5,15 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from ..core import changes, cursors, keys, listing, notices
 from ..errors import UsageError
 from ..model import Changes, CursorReport, Event, Head, Limits, Link, Notice, SessionRow
-from ..results import Forgotten, Pruned
 from .opened import Opened
+
+if TYPE_CHECKING:
+    from ..results import Forgotten, Pruned
 
 T = TypeVar("T")
 

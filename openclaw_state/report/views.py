@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..model import CursorReport, Delivery, Event, Notice, SessionRow
-from ..results import Forgotten, Pruned
+
+if TYPE_CHECKING:
+    from ..results import Forgotten, Pruned
 
 EVENT_FIELDS = (
     "sequence",
