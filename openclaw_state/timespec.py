@@ -30,6 +30,15 @@ class Point(NamedTuple):
     instant: int | None = None
 
 
+def whole_number(text: str) -> int | None:
+    """The number that ASCII digits alone write, up to 2^53-1; None for any other text, of any length."""
+    digits = text.lstrip("0") or text[:1]
+    if not (text.isascii() and text.isdigit()) or len(digits) > len(str(SAFE_MAX)):
+        return None
+    number = int(digits)
+    return number if number <= SAFE_MAX else None
+
+
 def now_ms(environ: Mapping[str, str]) -> int:
     """The clock of every command: OPENCLAW_STATE_NOW (epoch ms), else the system's.
 
@@ -38,9 +47,10 @@ def now_ms(environ: Mapping[str, str]) -> int:
     fixed = environ.get("OPENCLAW_STATE_NOW", "").strip()
     if not fixed:
         return time.time_ns() // 1_000_000
-    if not (fixed.isascii() and fixed.isdigit()) or int(fixed) > SAFE_MAX:
+    now = whole_number(fixed)
+    if now is None:
         raise UsageError(f"OPENCLAW_STATE_NOW is epoch milliseconds, not {fixed!r}")
-    return int(fixed)
+    return now
 
 
 def parse_duration(text: str) -> int:
@@ -75,26 +85,29 @@ def parse_point(text: str, *, now: int, utc: bool = False, versions: bool = True
             raise UsageError(
                 f"{text!r} is a version, and a time is meant here", hint="for example 24h or 2026-11-30"
             )
-        if not (wanted.isascii() and wanted.isdigit()) or int(wanted) > SAFE_MAX:
+        version = whole_number(wanted)
+        if version is None:
             raise UsageError(f"{text!r} is not a version: a whole number from 0 to {SAFE_MAX}")
-        return Point(text, version=int(wanted))
+        return Point(text, version=version)
     if wanted.isascii() and re.fullmatch(_DURATION, wanted):
         return Point(text, instant=max(0, now - parse_duration(wanted)))
     if wanted in ("now", "today", "yesterday"):
-        return Point(
-            text, instant=now if wanted == "now" else _midnight(now, utc, 1 if wanted == "yesterday" else 0)
-        )
+        return Point(text, instant=now if wanted == "now" else _midnight(text, now, utc))
     if wanted.isascii() and re.fullmatch(_DATE, wanted):
         return Point(text, instant=_instant(wanted, utc))
     raise UsageError(f"{text!r} is not a point in the log", hint=f"give {_FORMS}")
 
 
-def _midnight(now: int, utc: bool, days_back: int) -> int:
+def _midnight(text: str, now: int, utc: bool) -> int:
+    """The beginning of `today` or `yesterday`."""
     from datetime import UTC, datetime, timedelta
 
-    there = datetime.fromtimestamp(now / 1000, UTC if utc else None)
-    day = there.replace(hour=0, minute=0, second=0, microsecond=0) - timedelta(days=days_back)
-    return round(day.timestamp() * 1000)
+    try:
+        there = datetime.fromtimestamp(now / 1000, UTC if utc else None)
+        day = there.replace(hour=0, minute=0, second=0, microsecond=0)
+        return round((day - timedelta(days=int(text.strip() == "yesterday"))).timestamp() * 1000)
+    except (ValueError, OverflowError, OSError) as error:
+        raise UsageError(f"{text!r} is no date that exists") from error
 
 
 def _instant(text: str, utc: bool) -> int:

@@ -57,7 +57,7 @@ def resolve(argv: Sequence[str]) -> tuple[str, list[str]]:
     for words in (2, 1):
         name = " ".join(rest[:words])
         if name in COMMANDS:
-            return name, [*rest[words:], *leading] if "--" not in rest else [*leading, *rest[words:]]
+            return name, [*leading, *rest[words:]]
     family = [name for name in COMMANDS if name.startswith(rest[0] + " ")]
     if family:
         verbs = ", ".join(name.split()[1] for name in family)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Iterator
 from typing import Annotated
 
 import typer
 
 from ..core.keys import fold
+from ..core.watches import refusal
 from ..errors import NotFoundError, RefusedError, UsageError
 from ..log.reading import Reading
 from ..log.signal_log import SignalLog
@@ -80,11 +82,14 @@ def add(
     for name, key in (("watcher", watcher), ("target", target)):
         if not key.isprintable():
             raise UsageError(f"the {name} key {key!r} contains control characters")
+    rule = refusal(watcher, target, call.agent)
+    if rule and not os.path.exists(call.location().path):
+        raise _refused(rule)
     log = call.change(create=True)
     warnings = [*_spelling_warnings(watcher, target), *_target_warnings(log, target)]
     done = log.watch(watcher, target, agent_id=call.agent or log.resolve_agent(target), store_path=store)
     if done.cursor is None:
-        raise RefusedError(f"the watch was refused: {done.refusal}", watched=False, rule=done.refusal)
+        raise _refused(done.refusal)
     if done.replaced is not None and done.replaced.pending:
         warnings.append("the watch that stood here named another store; its pending notice is gone")
     report = _report(log, done.cursor)
@@ -102,6 +107,10 @@ def add(
         log=log,
         warnings=warnings,
     )
+
+
+def _refused(rule: str | None) -> RefusedError:
+    return RefusedError(f"the watch was refused: {rule}", watched=False, rule=rule)
 
 
 def _spelling_warnings(*session_keys: str) -> list[str]:

@@ -6,12 +6,12 @@ from typing import Annotated, Any
 
 import typer
 
-from ..core.changes import SAFE_MAX
 from ..errors import NotFoundError, UsageError
 from ..log.reading import Reading
 from ..report.lines import Style, session_table
 from ..report.text import plural
 from ..report.views import SESSION_FIELDS, session_view
+from ..timespec import whole_number
 from .options import Call, Result, command
 
 LATEST = 10
@@ -65,9 +65,10 @@ def parse_count(text: str | None, option: str) -> int | None:
     """The number of -n: a whole number, or `all` (None)."""
     if text is None or text == "all":
         return None
-    if not (text.isascii() and text.isdigit()) or not 0 < int(text) <= SAFE_MAX:
+    count = whole_number(text)
+    if not count:
         raise UsageError(f"{option} is a whole number above 0 or all, not {text!r}")
-    return int(text)
+    return count
 
 
 @command("agent", fields=SESSION_FIELDS)

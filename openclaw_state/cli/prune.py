@@ -15,7 +15,7 @@ from ..report.escape import escape
 from ..report.text import plural
 from ..report.views import FORGOTTEN_FIELDS, PRUNED_FIELDS, forgotten_view, pruned_view
 from ..results import Forgotten, Pruned
-from ..timespec import SAFE_MAX, parse_duration
+from ..timespec import parse_duration, whole_number
 from .look import require_known
 from .options import Call, Result, command
 
@@ -56,9 +56,10 @@ def prune(
 
 
 def _rows(text: str) -> int:
-    if not (text.isascii() and text.isdigit()) or int(text) > SAFE_MAX:
+    rows = whole_number(text)
+    if rows is None:
         raise UsageError(f"--max-rows is a whole number, not {text!r}")
-    return int(text)
+    return rows
 
 
 def _sentence(pruned: Pruned, verb: str) -> str:

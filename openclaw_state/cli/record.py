@@ -183,12 +183,16 @@ def _payload(text: str | None) -> dict[str, Any] | None:
     if text is None:
         return None
     try:
-        value = json.loads(text)
-    except ValueError as error:
+        value = json.loads(text, parse_constant=_refuse_constant)
+    except (ValueError, RecursionError) as error:
         raise UsageError(f"--payload is not JSON: {error}") from error
     if not isinstance(value, dict):
         raise UsageError("--payload is a JSON object", hint='for example {"channel":"telegram"}')
     return value
+
+
+def _refuse_constant(word: str) -> None:
+    raise ValueError(f"{word} is no JSON number")
 
 
 @command("agent", "write", fields=("parent", "child", "runId", "outcome", "exitStatus"))
@@ -212,6 +216,9 @@ def run(
     With a machine format, what CMD prints goes to stderr, so that stdout stays one document.
     """
     seconds = None if timeout is None else parse_duration(timeout) / 1000
+    check_draft(
+        producers.child_spawned(child, owner(child, call.agent), requester=parent, run_id=run_id or "")
+    )
     log: SignalLog | None = None
     warnings: list[str] = []
     try:

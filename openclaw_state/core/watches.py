@@ -211,11 +211,9 @@ def register(
     now: int,
 ) -> Watched:
     """Register an explicit watch from the target's current version (contract section 10)."""
-    if refusal := _refusal(watcher, target):
-        return Watched(False, False, None, refusal)
-    agent = agent_id or keys.agent_of(target)
-    if agent is None:
-        return Watched(False, False, None, "a bare target key needs its agent named")
+    if rule := refusal(watcher, target, agent_id):
+        return Watched(False, False, None, rule)
+    agent = agent_id or keys.agent_of(target) or ""
     return _start(
         connection,
         shape,
@@ -248,8 +246,8 @@ def register_ambient(
     """The agent's main session watches its group sessions, queue-only (contract section 10)."""
     own_main_key = main_key if shape.version >= _MAIN_KEY_SINCE or shape.has_store_path else None
     watcher = f"agent:{keys.normalize_agent_id(agent_id)}:{keys.normalize_main_key(own_main_key)}"
-    if refusal := _ambient_refusal(session_key, entry) or _refusal(watcher, session_key):
-        return Watched(False, False, None, refusal)
+    if rule := _ambient_refusal(session_key, entry) or refusal(watcher, session_key, agent_id):
+        return Watched(False, False, None, rule)
     existing = find(connection, shape, watcher, session_key)
     if dm_scope != "main" and not shape.has_store_path and shape.version < _MAIN_KEY_SINCE:
         if existing and existing.ambient:
@@ -282,11 +280,14 @@ def _start(connection: sqlite3.Connection, shape: Shape, wanted: Cursor, agent_i
     return Watched(True, True, cursor, replaced=existing)
 
 
-def _refusal(watcher: str, target: str) -> str | None:
+def refusal(watcher: str, target: str, agent_id: str | None) -> str | None:
+    """The rule that forbids a watch whatever the database holds; None when none does."""
     if not keys.is_agent_qualified(watcher):
         return "a watcher needs an agent-qualified key (agent:<id>:<rest>)"
     if watcher == target:
         return "a session cannot watch itself"
+    if agent_id is None and keys.agent_of(target) is None:
+        return "a bare target key needs its agent named"
     return None
 
 

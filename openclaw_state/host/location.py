@@ -42,6 +42,8 @@ def locate(
     for option, value in (("--db", db), ("--state-dir", state_dir), ("--profile", profile)):
         if value is not None and not trim(value):
             raise UsageError(f"{option} is blank", hint="leave it out, or name a place")
+    if profile is not None:
+        _check_profile(trim(profile))
     if db is not None:
         return _file(_absolute(db, environ, cwd), "--db")
     if state_dir is not None:
@@ -145,7 +147,7 @@ def _in_directory(directory: str, via: str) -> Location:
     return Location(os.path.join(directory, DATABASE), via, state_dir=directory)
 
 
-def _profile(name: str, environ: Mapping[str, str], cwd: str | None) -> Location:
+def _check_profile(name: str) -> None:
     import re
 
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}", name):
@@ -153,6 +155,9 @@ def _profile(name: str, environ: Mapping[str, str], cwd: str | None) -> Location
             f"{name!r} is not a profile name",
             hint="letters, digits, - and _, at most 64, beginning with one of the first two",
         )
+
+
+def _profile(name: str, environ: Mapping[str, str], cwd: str | None) -> Location:
     folder = ".openclaw" if name.lower() == "default" else f".openclaw-{name}"
     directory = os.path.join(effective_home(environ, cwd), folder)
     found = _in_directory(directory, "--profile")

@@ -305,6 +305,10 @@ def check_draft(draft: Draft) -> None:
     for text in (draft.session_key, draft.agent_id, *draft.watchers):
         if re.search(_CONTROL, text):
             raise UsageError(f"the key {text!r} contains control characters")
+    try:
+        "".join(text for text in draft if isinstance(text, str)).encode()
+    except UnicodeEncodeError as error:
+        raise UsageError(f"the database does not accept this value: {error.reason}") from error
 
 
 def _new_run_id() -> str:

@@ -233,7 +233,9 @@ def test_a_message_of_a_lossy_locale_is_escaped_not_fatal(cli: Cli, log: SignalL
     assert r"Ziel erreicht \u2713" in done.out
 
 
-@pytest.mark.parametrize("flags", [("--json",), ("--format", "jsonl"), ("--format", "tsv"), ("-q",)], ids=" ".join)
+@pytest.mark.parametrize(
+    "flags", [("--json",), ("--format", "jsonl"), ("--format", "tsv"), ("-q",)], ids=" ".join
+)
 def test_a_history_gap_is_said_on_stderr_in_every_format(story: Cli, flags: tuple[str, ...]) -> None:
     story("prune", "--max-rows", "1", "-y")
     answer = story("status", CHILD, "--since", "1", *flags, status=3)
