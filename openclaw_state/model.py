@@ -6,7 +6,8 @@ Times are epoch milliseconds; a sequence is a number of the log, 0 means "none y
 from __future__ import annotations
 
 import json
-from typing import Any, NamedTuple
+import math
+from typing import Any, NamedTuple, NoReturn
 
 NOTIFYING_KINDS = ("human_direct_message", "upstream_missing", "goal_changed")
 KINDS = (
@@ -44,7 +45,7 @@ class Event(NamedTuple):
         if not self.payload_json:
             return None
         try:
-            value = json.loads(self.payload_json)
+            value = json.loads(self.payload_json, parse_float=_finite, parse_constant=_refuse)
         except (ValueError, RecursionError):
             return None
         return value if isinstance(value, dict) else None
@@ -80,6 +81,16 @@ class Event(NamedTuple):
         if shown := _shown_payload(self.payload or {}):
             view["payload"] = shown
         return view
+
+
+def _finite(text: str) -> float | None:
+    """A number past every float is null when OpenClaw writes it out again."""
+    number = float(text)
+    return number if math.isfinite(number) else None
+
+
+def _refuse(word: str) -> NoReturn:
+    raise ValueError(f"{word} is not JSON")
 
 
 def _shown_payload(payload: dict[str, Any]) -> dict[str, Any]:

@@ -169,7 +169,7 @@ class Database:
 def _manager(supervision: str) -> str:
     try:
         return str(json.loads(supervision)["managerId"])
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         return "the gateway.supervision row cannot be read"
 
 

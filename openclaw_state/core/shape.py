@@ -85,6 +85,6 @@ def _content_version(connection: sqlite3.Connection) -> int:
     ).fetchone()
     try:
         value = json.loads(row[0]) if row else 0
-    except ValueError:
+    except (ValueError, TypeError, RecursionError):
         return 0
     return value if isinstance(value, int) else 0

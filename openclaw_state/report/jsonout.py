@@ -10,11 +10,11 @@ from typing import Any
 from ..errors import StateError, UsageError
 from .escape import escape
 
-_RAW = "[\x7f-\x9f\u2028\u2029\ud800-\udfff]"
+_RAW = "[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
 
 
 def dumps(value: Any) -> str:
-    """Compact JSON; DEL, C1, line separators and broken surrogates are written as escapes."""
+    """Compact JSON; DEL, C1, line separators, bidirectional marks and broken surrogates are escapes."""
     text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     return text if text.isascii() and "\x7f" not in text else re.sub(_RAW, _unicode_escape, text)
 

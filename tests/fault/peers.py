@@ -16,7 +16,7 @@ import pytest
 from openclaw_state import SignalLog
 from tests.cli.harness import Outcome
 from tests.fault.console import invoke
-from tests.support import CHILD, PARENT, Clock, Script, change, goal, openclaw_file
+from tests.support import CHILD, PARENT, Clock, Script, change, copy_tree, goal, openclaw_file
 
 # Half a day after the newest events of 2026.9.6, a month after those of the older releases.
 NOW = 1_802_721_600_000
@@ -134,9 +134,8 @@ def _placed(source: Callable[[Path], None], folder: Path) -> Found:
 def _live(peer: Path, folder: Path) -> Found:
     """A state directory as a running gateway left it, at that moment."""
     source = peer / "agent-loop-live"
-    shutil.copytree(source / "statedir", folder, dirs_exist_ok=True, copy_function=shutil.copyfile)
+    copy_tree(source / "statedir", folder)
     shutil.copyfile(source / "openclaw.json", folder / "openclaw.json")
-    _own_up(folder)
     now = int((source / "taken-at-ms").read_text("utf-8"))
     return Found(folder / "state" / "openclaw.sqlite", ("--state-dir", str(folder)), folder, folder, now)
 
@@ -150,14 +149,6 @@ def _archived(peer: Path, folder: Path) -> Found:
                 (folder / name).parent.mkdir(parents=True, exist_ok=True)
                 (folder / name).write_bytes(content.read())
     return Found(folder / "state" / "openclaw.sqlite", ("--state-dir", str(folder)), folder, folder, NOW)
-
-
-def _own_up(folder: Path) -> None:
-    """The shared material is read-only, and copying keeps that of its folders."""
-    for inner, _, files in os.walk(folder):
-        os.chmod(inner, 0o700)
-        for name in files:
-            os.chmod(os.path.join(inner, name), 0o600)
 
 
 PLACES = (
