@@ -34,9 +34,14 @@ def notices(
     log: Reading = call.change() if ack else call.read()
     if watcher is not None:
         require_known(log, watcher)
-    found = log.drain(watcher or "") if isinstance(log, SignalLog) else log.notices(watcher)
+    found = log.notices(watcher)
+    if ack:
+        found = [notice for notice in found if notice.delivery.ok is not False]
     rows = [notice_view(notice) for notice in found]
-    left = log.notices(watcher) if ack else []
+
+    def acknowledge() -> None:
+        if isinstance(log, SignalLog):
+            log.acknowledge_notices(found)
 
     def text() -> Iterator[str]:
         for notice in found:
@@ -44,7 +49,7 @@ def notices(
 
     def notes() -> Iterator[str]:
         yield plural(len(found), "notice") + (" acknowledged" if ack else " pending")
-        yield from _left_lines(left)
+        yield from _left_lines(log.notices(watcher) if ack else [])
 
     return Result(
         "notices",
@@ -54,6 +59,7 @@ def notices(
         notes=notes,
         log=log,
         warnings=_queue_warning(call, log, bool(ack and found)),
+        after=acknowledge,
     )
 
 

@@ -109,6 +109,7 @@ class Result(NamedTuple):
     log: Opened | None = None
     warnings: Sequence[str] = ()
     status: ExitStatus | int = ExitStatus.OK
+    after: Callable[[], None] = lambda: None
 
 
 class Call(NamedTuple):

@@ -13,7 +13,7 @@ import typer
 from ..core import producers
 from ..core.events import clamp
 from ..core.keys import is_agent_qualified, owner
-from ..errors import ExitStatus, StateError, UsageError
+from ..errors import ExitStatus, RefusedError, StateError, UsageError
 from ..log.recording import ChildRun, check_draft
 from ..log.signal_log import SignalLog
 from ..model import ACTORS, KINDS, OUTCOMES
@@ -97,7 +97,7 @@ def record(
         outcome=outcome,
         run_id=run_id,
         session_id=session_id,
-        watchers=_watchers(watcher),
+        watchers=_watchers(watcher, key),
     )
     draft = draft._replace(occurred_at=occurred_at)
     check_draft(draft)
@@ -128,8 +128,10 @@ def record(
     return _recorded(call, log, done, warnings)
 
 
-def _watchers(named: list[str] | None) -> tuple[str, ...]:
+def _watchers(named: list[str] | None, target: str) -> tuple[str, ...]:
     for watcher in named or ():
+        if watcher == target:
+            raise RefusedError("the watch was refused: a session cannot watch itself")
         if not is_agent_qualified(watcher):
             raise UsageError(
                 f"{watcher!r} cannot be a watcher",
@@ -219,6 +221,7 @@ def run(
     check_draft(
         producers.child_spawned(child, owner(child, call.agent), requester=parent, run_id=run_id or "")
     )
+    _watchers([parent], child)
     log: SignalLog | None = None
     warnings: list[str] = []
     try:
@@ -235,6 +238,8 @@ def run(
     with recorded as run:
         ended = _execute(call, program, seconds)
         run.outcome = ended.outcome
+    if run.known:
+        warnings.append(f"run {run.run_id} is in the log already; how it ended now was not recorded")
     body = {
         "parent": parent,
         "child": child,

@@ -97,6 +97,7 @@ def _show(call: Call, result: Result) -> None:
             err.write(f"database: {escape(place.path)} (chosen by {place.via})\n")
         _write(out, _printed(call, result, warnings))
         out.flush()
+    result.after()
     gap = int(result.status) == ExitStatus.HISTORY_GAP
     if gap or (call.format == "text" and not quiet):
         _write(err, (note + "\n" for note in result.notes()))

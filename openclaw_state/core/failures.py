@@ -49,10 +49,16 @@ def _from_sqlite(error: sqlite3.Error, path: str) -> StateError | None:
     code = getattr(error, "sqlite_errorcode", 0)
     if code == sqlite3.SQLITE_IOERR_SHORT_READ:
         return BadDatabaseError(f"{path} is truncated", hint="restore it from a backup; nothing was changed")
+    if code == sqlite3.SQLITE_READONLY_ROLLBACK:
+        return AccessError(
+            f"{path} was left in the middle of a write, which must be rolled back first",
+            hint="the next change does that, or the gateway when it opens the file",
+        )
     match code & 0xFF:
         case sqlite3.SQLITE_BUSY | sqlite3.SQLITE_LOCKED:
             return BusyError(
-                f"{path} is locked by another process", hint="try again, or wait with --lock-wait"
+                f"{path} is locked by another process",
+                hint="try again; a write can wait longer with --lock-wait",
             )
         case sqlite3.SQLITE_NOTADB:
             return BadDatabaseError(f"{path} is not an SQLite database")

@@ -9,7 +9,9 @@ from __future__ import annotations
 import os
 import sqlite3
 import stat
-from functools import partial
+import threading
+from contextlib import closing
+from functools import partial as applied
 from urllib.parse import quote
 
 from ..errors import AccessError, BadDatabaseError, ConfigurationError, NoDatabaseError, UsageError
@@ -72,7 +74,7 @@ def _open(path: str, mode: str, lock_wait_ms: int) -> sqlite3.Connection:
 
 
 # Text that is not UTF-8 is shown as far as it can be, as OpenClaw does; one bad row hides no other.
-_text = partial(str, encoding="utf-8", errors="replace")
+_text = applied(str, encoding="utf-8", errors="replace")
 
 
 def _require_name(path: str) -> None:
@@ -101,7 +103,7 @@ def _require_file(path: str) -> None:
 
 
 def _require_writable(path: str) -> None:
-    for what in (path, os.path.dirname(path) or "."):
+    for what in (path, os.path.dirname(os.path.realpath(path))):
         if not os.access(what, os.W_OK):
             raise AccessError(f"{what} is not writable", hint=_OWNER)
 
@@ -112,7 +114,8 @@ def _is_refusal(error: sqlite3.Error) -> bool:
 
 def _may_be_immutable(path: str) -> bool:
     """Without its side files a WAL database may be read only when nothing can be missing from it."""
-    directory = os.path.dirname(path) or "."
+    path = os.path.realpath(path)
+    directory = os.path.dirname(path)
     for side in (path + "-wal", path + "-shm"):
         if os.path.exists(side) and not os.access(side, os.R_OK):
             raise AccessError(
@@ -141,27 +144,49 @@ def require_strict_tables(version: tuple[int, ...] | None = None) -> None:
 def create_embedded(path: str) -> None:
     """Create the tool's own file: mode 0600 in a directory of mode 0700, WAL, user_version 0.
 
-    An existing signal log is left as it is. Raises AccessError, StorageError, UsageError or
-    ConfigurationError.
+    It appears complete or not at all; a file without tables, left by an interrupted creation
+    of an earlier release, is filled. An existing signal log is left as it is. Raises AccessError,
+    StorageError, UsageError or ConfigurationError.
     """
     require_strict_tables()
     _require_name(path)
+    partial = f"{path}.{os.getpid()}-{threading.get_ident()}.new"
     try:
         os.makedirs(os.path.dirname(path) or ".", mode=0o700, exist_ok=True)
-        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+        if os.path.exists(path):
+            _fill(path)
+            return
+        os.close(os.open(partial, os.O_CREAT | os.O_RDWR, 0o600))
+        try:
+            _fill(partial)
+            os.link(partial, path)
+        finally:
+            os.unlink(partial)
     except FileExistsError:
-        pass
+        return
     except OSError as error:
         raise from_os(error, path) from error
-    with translated(path):
-        connection = sqlite3.connect(path, timeout=DEFAULT_LOCK_WAIT_MS / 1000, isolation_level=None)
-        try:
-            connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
-            connection.execute("BEGIN IMMEDIATE")
-            for statement in schema.STATEMENTS:
-                connection.execute(statement)
-            connection.execute("COMMIT")
-            # Only now, so that nobody ever opens a file that is no longer empty but has no tables.
-            connection.execute("PRAGMA journal_mode = WAL")
-        finally:
-            connection.close()
+
+
+def _fill(path: str) -> None:
+    with (
+        translated(path),
+        closing(
+            sqlite3.connect(path, timeout=DEFAULT_LOCK_WAIT_MS / 1000, isolation_level=None)
+        ) as connection,
+    ):
+        connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
+        connection.execute("BEGIN IMMEDIATE")
+        for statement in schema.STATEMENTS:
+            connection.execute(statement)
+        connection.execute("COMMIT")
+        connection.execute("PRAGMA journal_mode = WAL")
+
+
+def is_blank(path: str) -> bool:
+    """Is this a database without a single table, such as an interrupted creation leaves?"""
+    try:
+        with closing(connect(path)[0]) as connection:
+            return bool(connection.execute("SELECT count(*) FROM sqlite_schema").fetchone() == (0,))
+    except (BadDatabaseError, sqlite3.Error):
+        return False

@@ -49,11 +49,16 @@ class StateDirectory:
             else:
                 by_agent.setdefault(agent, []).append(key)
         for agent, own in by_agent.items():
-            rows = session_rows(self._store(agent), own)
+            rows = session_rows(self._store(agent), own) if self._has_stores else None
             for key in own:
                 known = rows is not None and (key in rows or not self._doubt)
                 answers[key] = key in rows if known and rows is not None else None
         return answers
+
+    @property
+    def _has_stores(self) -> bool:
+        """A directory without any agent store, such as a moved database, can answer nothing."""
+        return self._template is not None or os.path.isdir(os.path.join(self.root, "agents"))
 
     def is_busy(self, key: str) -> bool | None:
         agent = agent_of(key)

@@ -10,7 +10,7 @@ from typing import Self
 
 from ..core import cursors, keys
 from ..core.database import Database
-from ..core.opening import DEFAULT_LOCK_WAIT_MS, create_embedded
+from ..core.opening import DEFAULT_LOCK_WAIT_MS, create_embedded, is_blank
 from ..core.surroundings import Detached, Embedded, Surroundings, delivery
 from ..errors import NoDatabaseError, RefusedError
 from ..host.location import Location, locate
@@ -124,7 +124,7 @@ class Opened:
     def _create_missing(self) -> None:
         if self.location.state_dir is not None:
             return
-        if not os.path.exists(self.path) or not os.path.getsize(self.path):
+        if not os.path.exists(self.path) or not os.path.getsize(self.path) or is_blank(self.path):
             create_embedded(self.path)
 
     def _default_surroundings(self) -> Surroundings:

@@ -21,10 +21,14 @@ _CONTROL = "[\x00-\x1f\x7f-\x9f]"
 
 @dataclass
 class ChildRun:
-    """A run in progress; outcome is None for success, else error, timeout or cancelled."""
+    """A run in progress; outcome is None for success, else error, timeout or cancelled.
+
+    known tells, once it has ended, that the log held an end of this run already.
+    """
 
     run_id: str
     outcome: str | None = None
+    known: bool = False
 
 
 class Recording(Changing):
@@ -235,7 +239,10 @@ class Recording(Changing):
             run.outcome = producers.outcome_of(error)
             raise
         finally:
-            self.run_ended(child, run_id=run.run_id, outcome=run.outcome, requester=parent, agent_id=agent_id)
+            ended = self.run_ended(
+                child, run_id=run.run_id, outcome=run.outcome, requester=parent, agent_id=agent_id
+            )
+            run.known = ended.duplicate
 
     def _owner(self, session_key: str, agent_id: str | None) -> str:
         if self._strict and agent_id is not None:

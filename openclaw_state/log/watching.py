@@ -87,6 +87,27 @@ class Watching(Changing):
         self._push(reopened)
         return done
 
+    def acknowledge_notices(self, found: Iterable[Notice]) -> Acknowledged:
+        """Acknowledge exactly these notices, as far as they are still the pending ones.
+
+        A watch that was acknowledged or seeded again meanwhile is left alone.
+        """
+        told = {(notice.watcher, notice.target, notice.since) for notice in found}
+        moved: list[Cursor] = []
+        raised: list[cursors.Raised] = []
+        with self._database.writing() as connection:
+            for watcher in {watcher for watcher, _, _ in told}:
+                same = [
+                    cursor.target
+                    for cursor in cursors.select(connection, self._database.shape, watcher=watcher)
+                    if (watcher, cursor.target, cursor.seen) in told and cursor.pending
+                ]
+                done, reopened = self._acknowledge(connection, watcher, same)
+                moved += done.cursors
+                raised += reopened
+        self._push(raised)
+        return Acknowledged(tuple(moved), (), ())
+
     def drain(self, watcher: str) -> list[Notice]:
         """The pending notices of a watcher, acknowledged as returned, in one transaction.
 
