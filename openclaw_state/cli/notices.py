@@ -34,6 +34,8 @@ def notices(
     log: Reading = call.change() if ack else call.read()
     if watcher is not None:
         require_known(log, watcher)
+    if isinstance(log, SignalLog):
+        log.ensure_writable()
     found = log.notices(watcher)
     if ack:
         found = [notice for notice in found if notice.delivery.ok is not False]

@@ -97,6 +97,7 @@ def _show(call: Call, result: Result) -> None:
             err.write(f"database: {escape(place.path)} (chosen by {place.via})\n")
         _write(out, _printed(call, result, warnings))
         out.flush()
+        call.terminal.answered = True
     result.after()
     gap = int(result.status) == ExitStatus.HISTORY_GAP
     if gap or (call.format == "text" and not quiet):
@@ -132,10 +133,12 @@ def _selected(call: Call, result: Result) -> Iterable[dict[str, object]]:
 
 
 def _fail(name: str, error: StateError, argv: Sequence[str], terminal: Terminal) -> int:
-    """Words on stderr; in JSON mode also one error document on stdout."""
+    """Words on stderr; in JSON mode also one error document on stdout, unless the answer is there."""
     words = [f"error: {escape(error.message)}\n"]
     words += [f"  next: {escape(error.hint)}\n"] if error.hint else []
-    document = [jsonout.dumps(jsonout.error_document(name, error)) + "\n"] if wants_json(argv) else []
+    document = []
+    if wants_json(argv) and not terminal.answered:
+        document = [jsonout.dumps(jsonout.error_document(name, error)) + "\n"]
     for stream, chunks in ((terminal.stdout, document), (terminal.stderr, words)):
         with contextlib.suppress(OSError):  # one full or closed stream does not silence the other
             _write(stream, chunks)

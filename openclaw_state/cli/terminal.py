@@ -13,7 +13,8 @@ from ..report.text import Palette, use_color
 class Terminal:
     """Where a run reads from and writes to; stdout and stderr are judged apart.
 
-    opened closes what the run opened, when its answer has been printed.
+    opened closes what the run opened, when its answer has been printed; answered tells that it
+    has been, whole.
     """
 
     def __init__(
@@ -28,6 +29,7 @@ class Terminal:
         self.stderr = stderr
         self.environ = environ
         self.opened = ExitStack()
+        self.answered = False
 
     @property
     def width(self) -> int | None:

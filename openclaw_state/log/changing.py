@@ -15,6 +15,11 @@ class Changing(Opened):
     def _prepare(self) -> None:
         self._queue = Queue()
 
+    def ensure_writable(self) -> None:
+        """Raise now what the next change would raise: BusyError, RefusedError; nothing is written."""
+        with self._database.writing():
+            pass
+
     def _push(self, raised: Iterable[cursors.Raised]) -> None:
         for item in raised:
             self._queue.push(item.cursor, item.delivery)

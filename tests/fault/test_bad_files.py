@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import NamedTuple
 
@@ -11,9 +13,12 @@ import pytest
 
 from openclaw_state import SignalLog
 from openclaw_state.cli.app import COMMANDS
+from openclaw_state.cli.run import run
+from openclaw_state.cli.terminal import Terminal
+from tests.cli.harness import Outcome, Stream
 from tests.fault.commands import ALL, CHANGING, CREATING, KEPT, PLANNING, READING, assert_both_fail, each
 from tests.fault.console import invoke
-from tests.support import Script, change, needs_permissions, note
+from tests.support import PARENT, Script, change, needs_permissions, note
 
 
 def test_every_command_that_opens_a_database_is_tried() -> None:
@@ -174,6 +179,29 @@ def test_a_lock_held_past_the_wait(locked: Path, argv: tuple[str, ...]) -> None:
     before = locked.read_bytes(), wal.read_bytes()
     assert_both_fail(("--lock-wait", "1ms", *argv), locked, 75, "is locked by another process")
     assert (locked.read_bytes(), wal.read_bytes()) == before
+
+
+class Grabbing(Stream):
+    """Standard output beside another process that takes the write lock once the answer is printed."""
+
+    def __init__(self, other: sqlite3.Connection) -> None:
+        super().__init__()
+        self._other = other
+
+    def flush(self) -> None:
+        super().flush()
+        if not self._other.in_transaction:
+            self._other.execute("BEGIN IMMEDIATE")
+
+
+def test_a_lock_taken_after_the_answer_adds_no_second_document(log: Path) -> None:
+    with closing(sqlite3.connect(log, isolation_level=None)) as other:
+        out, err = Grabbing(other), Stream()
+        argv = ["notices", PARENT, "--ack", "--json", "--db", str(log), "--lock-wait", "1ms"]
+        status = run(argv, Terminal(Stream(), out, err, os.environ))
+    assert (status, err.getvalue().splitlines()[0]) == (75, f"error: {log} is locked by another process")
+    assert Outcome(status, out.getvalue(), "").document["total"] == 1
+    assert invoke("notices", PARENT, "--json", "--db", log).document["total"] == 1
 
 
 @each([*READING.items(), *PLANNING.items()])

@@ -93,9 +93,10 @@ class Truth:
         """Does the session exist, as far as the files tell?"""
         if any(row["session_key"] == key for row in (*self.heads, *self.events)):
             return True
-        if self._found.state_dir is None:
+        agents = self._found.state_dir and self._found.state_dir / "agents"
+        if agents is None or not agents.is_dir():
             return None
-        store = self._found.state_dir / "agents" / key.split(":")[1] / "agent" / "openclaw-agent.sqlite"
+        store = agents / key.split(":")[1] / "agent" / "openclaw-agent.sqlite"
         if not store.exists():
             return False
         with closing(sqlite3.connect(f"file:{store}?immutable=1", uri=True)) as connection:
