@@ -21,7 +21,7 @@ from ..report.views import CURSOR_FIELDS, NOTICE_FIELDS, cursor_view, notice_vie
 from ..timespec import parse_duration
 from .look import require_known, style_of
 from .options import Call, Result, command
-from .overview import gateway_of
+from .overview import queue_warnings
 
 Watcher = Annotated[str, typer.Argument(metavar="WATCHER", help="The session that watches.")]
 Target = Annotated[str, typer.Argument(metavar="TARGET", help="The session that is watched.")]
@@ -146,7 +146,7 @@ def remove(call: Call, watcher: Watcher, target: Target) -> Result:
         raise NotFoundError(
             f"{watcher} does not watch {target}", hint="openclaw-state cursors list shows the watches"
         )
-    call.confirm(f"Remove the watch of {escape(watcher)} on {escape(target)}?")
+    call.confirm(lambda: f"Remove the watch of {escape(watcher)} on {escape(target)}?")
     removed = log.unwatch(watcher, target)
     body = {"watcher": watcher, "target": target, "removed": int(removed)}
     return Result(
@@ -181,9 +181,8 @@ def ack(
     warnings = [
         f"{cursor.target} was left alone: {reason.reason}, {reason.detail}" for cursor, reason in done.skipped
     ]
-    gateway = gateway_of(log, call.now)
-    if done.cursors and gateway is not None and gateway.maybe_alive:
-        warnings.append("a line that the live gateway has queued already stays in its queue")
+    if done.cursors:
+        warnings += queue_warnings(call, log)
     body = {
         "watcher": watcher,
         "acknowledged": [cursor.target for cursor in done.cursors],
@@ -215,7 +214,7 @@ def reset(call: Call, watcher: Watcher) -> Result:
         raise NotFoundError(
             f"{watcher} watches nothing", hint="openclaw-state cursors list shows the watches"
         )
-    call.confirm(f"Remove {plural(count, 'watch', 'watches')} of {escape(watcher)}?")
+    call.confirm(lambda: f"Remove {plural(count, 'watch', 'watches')} of {escape(watcher)}?")
     removed = log.reset_watches(watcher)
     body = {"watcher": watcher, "removed": removed}
     return Result(

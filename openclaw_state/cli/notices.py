@@ -17,7 +17,7 @@ from ..report.text import plural
 from ..report.views import NOTICE_FIELDS, notice_view
 from .look import require_known, style_of
 from .options import Call, Result, command
-from .overview import gateway_of
+from .overview import gateway_of, queue_warnings
 
 
 @command("write", fields=NOTICE_FIELDS)
@@ -60,7 +60,7 @@ def notices(
         rows=rows,
         notes=notes,
         log=log,
-        warnings=_queue_warning(call, log, bool(ack and found)),
+        warnings=queue_warnings(call, log) if ack and found else [],
         after=acknowledge,
     )
 
@@ -68,13 +68,6 @@ def notices(
 def _left_lines(left: list[Notice]) -> Iterator[str]:
     if left:
         yield f"{plural(len(left), 'notice')} still pending (followed up, or not deliverable)"
-
-
-def _queue_warning(call: Call, log: Reading, acknowledged: bool) -> list[str]:
-    gateway = gateway_of(log, call.now) if acknowledged else None
-    if gateway is None or not gateway.maybe_alive:
-        return []
-    return ["a line that the live gateway has queued already stays in its queue"]
 
 
 @command("write", fields=NOTICE_FIELDS)

@@ -7,7 +7,7 @@ what Typer sees and hands them over inside the Call.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, get_type_hints
 
 import typer
@@ -97,7 +97,7 @@ class Result(NamedTuple):
     callable is asked when it is reached. text and rows are the same answer for people and for
     row formats; only one of the three is consumed. fields name what a row has, where that
     depends on the arguments. notes go to stderr. log is the database that was read: the
-    document names it and carries its warnings.
+    document names it and carries its warnings. after is done once the answer has been written.
     """
 
     command: str
@@ -181,8 +181,11 @@ class Call(NamedTuple):
         )
         return self.terminal.opened.enter_context(log)
 
-    def confirm(self, question: str) -> None:
-        """Ask before something that cannot be undone; RefusedError unless the answer is yes."""
+    def confirm(self, question: Callable[[], str]) -> None:
+        """Ask before something that cannot be undone; RefusedError unless the answer is yes.
+
+        The question is made up only where it is asked.
+        """
         if self.flag("yes"):
             return
         answer = self.terminal.ask(question)
@@ -261,12 +264,3 @@ def command(
         return run
 
     return decorate
-
-
-def lines(*parts: str | Iterable[str]) -> Iterator[str]:
-    """Lines and runs of lines, one after the other."""
-    for part in parts:
-        if isinstance(part, str):
-            yield part
-        else:
-            yield from part

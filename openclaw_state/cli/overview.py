@@ -21,6 +21,14 @@ def gateway_of(log: Reading, now: int) -> Gateway | None:
     return None if root is None else find_gateway(root, log.inspect(read_lease), now=now)
 
 
+def queue_warnings(call: Call, log: Reading) -> list[str]:
+    """What an acknowledgement cannot reach: the memory of a gateway that may be alive."""
+    gateway = gateway_of(log, call.now)
+    if gateway is None or not gateway.maybe_alive:
+        return []
+    return ["a line that the live gateway has queued already stays in its queue"]
+
+
 def gateway_view(gateway: Gateway | None) -> dict[str, Any] | None:
     if gateway is None:
         return None

@@ -41,7 +41,9 @@ def prune(
     log: Reading = call.read() if dry else call.change()
     tighter = limits.max_age_ms < usual.max_age_ms or limits.max_rows < usual.max_rows
     if tighter and not dry:
-        call.confirm(f"Limits tighter than the gateway's own. {_sentence(log.plan_prune(limits), 'Remove')}?")
+        call.confirm(
+            lambda: f"Limits tighter than the gateway's own. {_sentence(log.plan_prune(limits), 'Remove')}?"
+        )
     done = log.prune(limits) if isinstance(log, SignalLog) else log.plan_prune(limits)
     warnings = _remember(call, log, done, limits) if done.applied and not done.nothing else []
     view = pruned_view(done)
@@ -97,7 +99,8 @@ def forget(
     agent = log.resolve_agent(key, call.agent)
     done = log.plan_forget(key, agent_id=agent)
     if isinstance(log, SignalLog):
-        call.confirm(f"{_forget_sentence(done, 'Remove')}?")
+        plan = done
+        call.confirm(lambda: f"{_forget_sentence(plan, 'Remove')}?")
         done = log.forget(key, agent_id=agent)
     view = forgotten_view(done)
     return Result(

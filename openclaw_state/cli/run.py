@@ -178,7 +178,7 @@ def _print(texts: Iterable[str], terminal: Terminal) -> int:
     return ExitStatus.OK
 
 
-def _write(stream: TextIO, chunks: Iterable[str] | Iterator[str]) -> None:
+def _write(stream: TextIO, chunks: Iterable[str]) -> None:
     for chunk in chunks:
         stream.write(chunk)
 

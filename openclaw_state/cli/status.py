@@ -50,7 +50,7 @@ def status(
     log = call.read()
     with log.snapshot():
         seen = _see(log, key, call.agent, point, every=every, children=children)
-        gap = _gap(call, log, seen)
+    gap = _gap(call, log, seen)
     found = seen.changes
     status = ExitStatus.OK
     if found is not None and found.history_gap:

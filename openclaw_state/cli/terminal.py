@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from typing import TextIO
 
@@ -44,10 +44,10 @@ class Terminal:
     def palette(self, stream: TextIO, mode: str) -> Palette:
         return Palette(use_color(mode, isatty=stream.isatty(), environ=self.environ))
 
-    def ask(self, question: str) -> bool | None:
+    def ask(self, question: Callable[[], str]) -> bool | None:
         """A yes or no from the person at the terminal; None where there is nobody to ask."""
         if not (self.stdin.isatty() and self.stderr.isatty()):
             return None
-        self.stderr.write(f"{question} [y/N] ")
+        self.stderr.write(f"{question()} [y/N] ")
         self.stderr.flush()
         return self.stdin.readline().strip().lower() in ("y", "yes")

@@ -10,8 +10,8 @@ import os
 import sqlite3
 import stat
 import threading
-from contextlib import closing
-from functools import partial as applied
+from contextlib import closing, suppress
+from functools import partial
 from urllib.parse import quote
 
 from ..errors import AccessError, BadDatabaseError, ConfigurationError, NoDatabaseError, UsageError
@@ -74,7 +74,7 @@ def _open(path: str, mode: str, lock_wait_ms: int) -> sqlite3.Connection:
 
 
 # Text that is not UTF-8 is shown as far as it can be, as OpenClaw does; one bad row hides no other.
-_text = applied(str, encoding="utf-8", errors="replace")
+_text = partial(str, encoding="utf-8", errors="replace")
 
 
 def _require_name(path: str) -> None:
@@ -95,6 +95,8 @@ def _require_file(path: str) -> None:
     if not stat.S_ISREG(status.st_mode):
         raise BadDatabaseError(f"{path} is not an ordinary file")
     if not os.access(path, os.R_OK):
+        if not os.path.exists(path):
+            raise NoDatabaseError(f"there is no database at {path}")
         raise AccessError(f"{path} cannot be opened: permission denied", hint="check its owner and mode")
     if not status.st_size and not os.path.exists(path + "-wal"):
         raise BadDatabaseError(f"{path} is an empty file, not a database")
@@ -144,28 +146,41 @@ def require_strict_tables(version: tuple[int, ...] | None = None) -> None:
 def create_embedded(path: str) -> None:
     """Create the tool's own file: mode 0600 in a directory of mode 0700, WAL, user_version 0.
 
-    It appears complete or not at all; a file without tables, left by an interrupted creation
-    of an earlier release, is filled. An existing signal log is left as it is. Raises AccessError,
-    StorageError, UsageError or ConfigurationError.
+    It appears complete or not at all where the file system has hard links. A file without
+    tables, such as an interrupted creation leaves, is filled; a signal log is left as it is.
+    Raises AccessError, StorageError, UsageError or ConfigurationError.
     """
     require_strict_tables()
     _require_name(path)
-    partial = f"{path}.{os.getpid()}-{threading.get_ident()}.new"
     try:
         os.makedirs(os.path.dirname(path) or ".", mode=0o700, exist_ok=True)
-        if os.path.exists(path):
+        if os.path.exists(path) or not _placed_whole(path):
             _fill(path)
-            return
-        os.close(os.open(partial, os.O_CREAT | os.O_RDWR, 0o600))
-        try:
-            _fill(partial)
-            os.link(partial, path)
-        finally:
-            os.unlink(partial)
-    except FileExistsError:
-        return
     except OSError as error:
         raise from_os(error, path) from error
+
+
+def _placed_whole(path: str) -> bool:
+    """Make the file under another name and link it into place; False where links cannot be made."""
+    unfinished = f"{path}.{os.getpid()}-{threading.get_ident()}.new"
+    _claim(unfinished)
+    try:
+        _fill(unfinished)
+        os.link(unfinished, path)
+    except FileExistsError:
+        return True
+    except OSError:
+        with suppress(FileExistsError):
+            _claim(path)
+        return False
+    finally:
+        os.unlink(unfinished)
+    return True
+
+
+def _claim(path: str) -> None:
+    """Create a private file that is not there yet."""
+    os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
 
 
 def _fill(path: str) -> None:
@@ -184,9 +199,13 @@ def _fill(path: str) -> None:
 
 
 def is_blank(path: str) -> bool:
-    """Is this a database without a single table, such as an interrupted creation leaves?"""
+    """Is nothing there, or a database without a single table, such as an interrupted creation leaves?"""
     try:
+        if os.path.isfile(path) and not os.path.getsize(path):
+            return True
         with closing(connect(path)[0]) as connection:
             return bool(connection.execute("SELECT count(*) FROM sqlite_schema").fetchone() == (0,))
-    except (BadDatabaseError, sqlite3.Error):
+    except (FileNotFoundError, NoDatabaseError):
+        return True
+    except (OSError, BadDatabaseError, sqlite3.Error):
         return False

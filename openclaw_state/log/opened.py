@@ -12,7 +12,7 @@ from ..core import cursors, keys
 from ..core.database import Database
 from ..core.opening import DEFAULT_LOCK_WAIT_MS, create_embedded, is_blank
 from ..core.surroundings import Detached, Embedded, Surroundings, delivery
-from ..errors import NoDatabaseError, RefusedError
+from ..errors import BadDatabaseError, NoDatabaseError, RefusedError
 from ..host.location import Location, locate
 from ..model import Cursor, Limits
 
@@ -67,12 +67,8 @@ class Opened:
             self.location = path
         else:
             self.location = locate(db=os.fspath(path) if path is not None else None)
-        if change and (create or self.location.embedded):
-            self._create_missing()
-        try:
-            self._database = Database(self.location.path, writable=change, lock_wait_ms=lock_wait_ms)
-        except NoDatabaseError as error:
-            raise _missing(self.location) from error
+        creates = change and (create or self.location.embedded) and self.location.state_dir is None
+        self._database = self._open(change, lock_wait_ms, creates)
         self._surroundings = surroundings or self._default_surroundings()
         if limits is not None and not self.embedded:
             self.close()
@@ -121,11 +117,17 @@ class Opened:
             )
         return found
 
-    def _create_missing(self) -> None:
-        if self.location.state_dir is not None:
-            return
-        if not os.path.exists(self.path) or not os.path.getsize(self.path) or is_blank(self.path):
-            create_embedded(self.path)
+    def _open(self, change: bool, lock_wait_ms: int, creates: bool) -> Database:
+        """The database; where it is missing or blank and may be created, it is created first."""
+        try:
+            return Database(self.path, writable=change, lock_wait_ms=lock_wait_ms)
+        except (NoDatabaseError, BadDatabaseError) as error:
+            if creates and is_blank(self.path):
+                create_embedded(self.path)
+                return Database(self.path, writable=change, lock_wait_ms=lock_wait_ms)
+            if isinstance(error, NoDatabaseError):
+                raise _missing(self.location) from error
+            raise
 
     def _default_surroundings(self) -> Surroundings:
         if self.location.state_dir is not None:

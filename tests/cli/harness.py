@@ -27,6 +27,20 @@ from tests.support import ROOT, T
 
 SCHEMAS = Path(openclaw_state.__file__).parent / "report" / "schemas"
 CHANGING = {name for name, entry in COMMANDS.items() if entry.group == "Change"} | {"notices"}
+# The table of `cursors list`.
+CURSOR_COLUMNS = [
+    "WATCHER",
+    "TARGET",
+    "SEEN",
+    "NOTIFIED",
+    "MATERIAL",
+    "HEAD",
+    "LAG",
+    "STATE",
+    "PROVENANCE",
+    "DELIVERY",
+    "EXPIRES",
+]
 
 
 @cache

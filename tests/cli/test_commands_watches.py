@@ -6,7 +6,7 @@ import pytest
 
 from openclaw_state import SignalLog
 from tests.cli.conftest import OTHER, StateDir
-from tests.cli.harness import Cli
+from tests.cli.harness import CURSOR_COLUMNS, Cli
 from tests.support import CHILD, DAY, PARENT, T, change, goal, note, triples
 
 SUBAGENT = "agent:main:subagent:helper"
@@ -83,19 +83,7 @@ class TestList:
     def test_the_table_shows_marks_state_and_expiry(self, story: Cli) -> None:
         done = story("cursors", "list")
         heads, parent, other = (line.split() for line in done.out.splitlines())
-        assert heads == [
-            "WATCHER",
-            "TARGET",
-            "SEEN",
-            "NOTIFIED",
-            "MATERIAL",
-            "HEAD",
-            "LAG",
-            "STATE",
-            "PROVENANCE",
-            "DELIVERY",
-            "EXPIRES",
-        ]
+        assert heads == CURSOR_COLUMNS
         assert parent == [
             PARENT,
             CHILD,

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from openclaw_state import SignalLog
-from tests.cli.harness import Cli, Outcome
+from tests.cli.harness import CURSOR_COLUMNS, Cli, Outcome
 from tests.support import CHILD, PARENT, query
 
 ESCAPE = "\x1b["
@@ -87,19 +87,7 @@ def test_a_table_that_fits_is_a_table_and_else_a_block_a_row(story: Cli) -> None
     assert len(wide) == 3
     narrow = story("cursors", "list", "--color", "never", terminal=True, env={"COLUMNS": "60"}).out
     first, second = narrow.split("\n\n")
-    assert [line.split()[0] for line in first.splitlines()] == [
-        "WATCHER",
-        "TARGET",
-        "SEEN",
-        "NOTIFIED",
-        "MATERIAL",
-        "HEAD",
-        "LAG",
-        "STATE",
-        "PROVENANCE",
-        "DELIVERY",
-        "EXPIRES",
-    ]
+    assert [line.split()[0] for line in first.splitlines()] == CURSOR_COLUMNS
     assert second.startswith("WATCHER")
 
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 import sqlite3
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from openclaw_state import SignalLog
 from openclaw_state.core.opening import create_embedded
+from openclaw_state.errors import NoDatabaseError
 from openclaw_state.host.surroundings import StateDirectory
 from tests.cli.harness import Cli
 from tests.support import CHILD, PARENT, query
@@ -36,6 +38,52 @@ def test_the_file_appears_complete_or_not_at_all(tmp_path: Path, monkeypatch: py
     with pytest.raises(KeyboardInterrupt):
         create_embedded(str(path))
     assert list(path.parent.iterdir()) == []
+
+
+def test_the_file_is_made_in_place_where_there_are_no_hard_links(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def unsupported(*_: object) -> None:
+        raise PermissionError(1, "Operation not permitted")
+
+    monkeypatch.setattr(os, "link", unsupported)
+    cli("record", CHILD, "--kind", "goal_changed")
+    assert query(cli.path, "SELECT count(*) FROM session_state_events") == [(1,)]
+    assert cli.path.stat().st_mode & 0o777 == 0o600
+    assert not list(cli.path.parent.glob("*.new"))
+
+
+def test_a_change_of_an_existing_log_opens_it_once(story: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    opened: list[str] = []
+    connect = sqlite3.connect
+
+    def counted(*arguments: Any, **options: Any) -> sqlite3.Connection:
+        opened.append(arguments[0])
+        return connect(*arguments, **options)
+
+    monkeypatch.setattr(sqlite3, "connect", counted)
+    with SignalLog(story.path, change=True, create=True):
+        assert len(opened) == 1
+
+
+def test_a_file_that_vanishes_while_it_is_opened_is_missing(
+    story: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def vanish(path: str, mode: int) -> bool:
+        Path(path).unlink()
+        return False
+
+    monkeypatch.setattr(os, "access", vanish)
+    with pytest.raises(NoDatabaseError):
+        SignalLog(story.path)
+
+
+def test_a_yes_given_beforehand_costs_no_plan(story: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    def never(*_: object, **__: object) -> None:
+        raise AssertionError("a plan was made for a question that is not asked")
+
+    monkeypatch.setattr(SignalLog, "plan_prune", never)
+    story("prune", "--max-rows", "1", "-y")
 
 
 def test_a_foreign_database_is_never_filled(cli: Cli) -> None:

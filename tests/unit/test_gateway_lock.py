@@ -13,17 +13,6 @@ from openclaw_state.host.gateway_lock import LockPayload, OwnerStatus, owner_sta
 from tests.support import needs_permissions
 from tests.unit.processes import GATEWAY, OPENCLAW, PID, STARTED, Host, payload, put_lock
 
-
-@pytest.fixture
-def host(tmp_path: Path) -> Host:
-    return Host(tmp_path / "proc")
-
-
-@pytest.fixture
-def state_dir(tmp_path: Path) -> Path:
-    return tmp_path / "oc"
-
-
 # The payload
 
 

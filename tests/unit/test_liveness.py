@@ -27,17 +27,6 @@ from openclaw_state.host.processes import Processes
 from tests.support import T, change, copy_tree
 from tests.unit.processes import GATEWAY, OPENCLAW, PID, STARTED, Host, needs_proc, payload, put_lock
 
-
-@pytest.fixture
-def host(tmp_path: Path) -> Host:
-    return Host(tmp_path / "proc")
-
-
-@pytest.fixture
-def state_dir(tmp_path: Path) -> Path:
-    return tmp_path / "oc"
-
-
 # The lease
 
 

@@ -5,17 +5,11 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
 from openclaw_state.host.processes import Processes, is_openclaw
 from tests.unit.processes import PID, STARTED, Host, needs_proc
-
-
-@pytest.fixture
-def host(tmp_path: Path) -> Host:
-    return Host(tmp_path / "proc")
 
 
 def test_a_process_is_read_from_what_the_kernel_shows(host: Host) -> None:
