@@ -32,6 +32,7 @@ class ExitStatus(IntEnum):
     PERMISSION = 77
     CONFIGURATION = 78
     TIMED_OUT = 124
+    HUNG_UP = 129
     INTERRUPTED = 130
     TERMINATED = 143
 
@@ -61,6 +62,13 @@ class NotFoundError(StateError):
 
     code = "not_found"
     status = ExitStatus.NOT_FOUND
+
+
+class HistoryGapError(StateError):
+    """Events that were asked for were pruned before they could be read."""
+
+    code = "history_gap"
+    status = ExitStatus.HISTORY_GAP
 
 
 class AheadError(StateError):
@@ -123,6 +131,13 @@ class ConfigurationError(StateError):
 
     code = "configuration"
     status = ExitStatus.CONFIGURATION
+
+
+class HookError(StateError):
+    """A command run for an event or a notice failed."""
+
+    code = "command_failed"
+    status = ExitStatus.UNAVAILABLE
 
 
 class TimedOutError(StateError):

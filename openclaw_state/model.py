@@ -19,6 +19,8 @@ KINDS = (
     "compacted",
     "adopted",
 )
+# What a follower does when retention overtook its position.
+ON_GAP = ("fail", "snapshot", "skip")
 ACTORS = ("human", "agent", "system")
 OUTCOMES = ("error", "timeout", "cancelled")
 
@@ -227,6 +229,11 @@ class Notice(NamedTuple):
     wake_reason: str
     delivery: Delivery
     reconcile: tuple[str, ...]
+
+    @property
+    def identity(self) -> tuple[str, str, int]:
+        """(watcher, target, seen): the same as long as the notice stays pending."""
+        return self.watcher, self.target, self.since
 
 
 class Limits(NamedTuple):

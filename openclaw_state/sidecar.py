@@ -1,16 +1,18 @@
 """The tool's own small database, in the user's state directory: what it must remember itself.
 
-Nothing of it is ever stored in OpenClaw's files. For now it keeps the prune ledger: who
-pruned what and when, so that a history gap can be explained.
+Nothing of it is ever stored in OpenClaw's files. It keeps the positions of readers, and the
+prune ledger: who pruned what and when, so that a history gap can be explained.
 """
 
 from __future__ import annotations
 
 import getpass
+import json
 import os
 import socket
 import sqlite3
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -60,35 +62,56 @@ class Sidecar:
             "max_age_ms": max_age_ms,
             "max_rows": pruned.max_rows,
         }
-        try:
-            store = self._open()
-            try:
-                with store.conn:
-                    ledger = store.table("prunes")
-                    ledger.insert(row, pk="id")
-                    store.execute(
-                        "DELETE FROM prunes WHERE id <= (SELECT max(id) FROM prunes) - ?", [KEPT_PRUNES]
-                    )
-            finally:
-                store.close()
-        except (OSError, sqlite3.Error) as error:
-            raise StorageError(f"{self.path} could not be written: {error}") from error
+        with self._stored("written") as store, store.conn:
+            store.table("prunes").insert(row, pk="id")
+            store.execute("DELETE FROM prunes WHERE id <= (SELECT max(id) FROM prunes) - ?", [KEPT_PRUNES])
 
     def prunes(self, database: str, *, most: int = 5) -> list[LedgerEntry]:
         """The latest retention runs on a database, newest first; empty when none is known."""
         if not os.path.exists(self.path):
             return []
+        with self._stored("read") as store:
+            rows = store.table("prunes").rows_where(
+                "database = ?", [os.path.realpath(database)], order_by="id desc", limit=most
+            )
+            return [_entry(row) for row in rows]
+
+    def position(self, database: str, command: str, name: str) -> Any:
+        """What a command saved under a name for a database; None when nothing was. Raises StorageError."""
+        if not os.path.exists(self.path):
+            return None
+        with self._stored("read") as store:
+            rows = store.execute(
+                "SELECT value FROM positions WHERE database = ? AND command = ? AND name = ?",
+                [os.path.realpath(database), command, name],
+            ).fetchall()
+        try:
+            return json.loads(rows[0][0]) if rows else None
+        except ValueError as error:
+            raise StorageError(f"{self.path} holds a broken position {name!r}: {error}") from error
+
+    def save_position(self, database: str, command: str, name: str, value: Any) -> None:
+        """Store a value that JSON can hold under a name, instead of the last. Raises StorageError."""
+        row = {
+            "database": os.path.realpath(database),
+            "command": command,
+            "name": name,
+            "value": json.dumps(value),
+        }
+        with self._stored("written") as store, store.conn:
+            store.table("positions").upsert(row, pk=("database", "command", "name"))
+
+    @contextmanager
+    def _stored(self, done: str) -> Iterator[sqlite_utils.Database]:
+        """The open sidecar; what fails within the block says what could not be done."""
         try:
             store = self._open()
             try:
-                rows = store.table("prunes").rows_where(
-                    "database = ?", [os.path.realpath(database)], order_by="id desc", limit=most
-                )
-                return [_entry(row) for row in rows]
+                yield store
             finally:
                 store.close()
         except (OSError, sqlite3.Error) as error:
-            raise StorageError(f"{self.path} could not be read: {error}") from error
+            raise StorageError(f"{self.path} could not be {done}: {error}") from error
 
     def _open(self) -> sqlite_utils.Database:
         os.makedirs(os.path.dirname(self.path), mode=0o700, exist_ok=True)
@@ -108,6 +131,11 @@ class Sidecar:
                 "max_rows": int,
             },
             pk="id",
+            if_not_exists=True,
+        )
+        store.table("positions").create(
+            {"database": str, "command": str, "name": str, "value": str},
+            pk=("database", "command", "name"),
             if_not_exists=True,
         )
         return store

@@ -16,21 +16,39 @@ from ..report.lines import notice_lines
 from ..report.text import plural
 from ..report.views import NOTICE_FIELDS, notice_view
 from .look import require_known, style_of
-from .options import Call, Result, command
+from .options import Call, Result, Stream, command
 from .overview import gateway_of, queue_warnings
 
+# The only receiver that --deliver knows.
+GATEWAY_PROGRAM = "openclaw"
 
-@command("write", fields=NOTICE_FIELDS)
+
+@command("write", "follow", fields=NOTICE_FIELDS)
 def notices(
     call: Call,
     watcher: Annotated[
         str | None, typer.Argument(metavar="[WATCHER]", help="Only notices of this session.")
     ] = None,
     ack: Annotated[bool, typer.Option("--ack", help="Acknowledge what is shown; needs a watcher.")] = False,
-) -> Result:
+    deliver: Annotated[
+        str | None,
+        typer.Option("--deliver", metavar=GATEWAY_PROGRAM, help="With -f, hand each line to its session."),
+    ] = None,
+) -> Result | Stream:
     """Show pending notices with the exact line; with --ack, acknowledge exactly those."""
-    if ack and watcher is None:
+    if ack and watcher is None and not call.flag("follow"):
         raise UsageError("--ack needs a watcher", hint="openclaw-state notices WATCHER --ack")
+    if deliver not in (None, GATEWAY_PROGRAM):
+        raise UsageError(f"--deliver knows only {GATEWAY_PROGRAM}", hint="--exec runs any other command")
+    if call.flag("follow"):
+        if deliver and call.flag("exec"):
+            raise UsageError("--deliver and --exec contradict each other")
+        from .follow_notices import Request, follow
+
+        return follow(call, Request(watcher, ack, deliver is not None))
+    call.refuse_alone("count", "timeout", "position", "exec", "exec_timeout", "exec_retry", needs="-f")
+    if deliver:
+        raise UsageError("--deliver needs -f")
     log: Reading = call.change() if ack else call.read()
     if watcher is not None:
         require_known(log, watcher)

@@ -7,7 +7,7 @@ what Typer sees and hands them over inside the Call.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, get_type_hints
 
 import typer
@@ -20,6 +20,7 @@ from ..timespec import now_ms, parse_duration
 from .terminal import Terminal
 
 if TYPE_CHECKING:
+    from ..log.following import Following
     from ..log.opened import Opened
     from ..log.reading import Reading
     from ..log.signal_log import SignalLog
@@ -79,6 +80,42 @@ _PLAN = {
     "dry_run": (bool, typer.Option("--dry-run", help="Show what would be done, and change nothing."), False)
 }
 _ASK = {"yes": (bool, typer.Option("-y", "--yes", help="Do it without asking."), False)}
+_WAIT = {
+    "timeout": (
+        str | None,
+        typer.Option("--timeout", metavar="D", help="Wait no longer than this (exit 124)."),
+        None,
+    )
+}
+_FOLLOW = {
+    "follow": (bool, typer.Option("-f", "--follow", help="Go on with what comes."), False),
+    "count": (
+        int | None,
+        typer.Option("--count", metavar="N", min=1, help="End after this many."),
+        None,
+    ),
+    **_WAIT,
+    "position": (
+        str | None,
+        typer.Option("--position", metavar="NAME", help="Go on where the reader of this name stopped."),
+        None,
+    ),
+    "exec": (
+        str | None,
+        typer.Option("--exec", metavar="CMD", help="Run this for each one instead of printing it."),
+        None,
+    ),
+    "exec_timeout": (
+        str | None,
+        typer.Option("--exec-timeout", metavar="D", help="End a command that takes longer."),
+        None,
+    ),
+    "exec_retry": (
+        int,
+        typer.Option("--exec-retry", metavar="N", min=0, help="Run a failed command up to N times more."),
+        0,
+    ),
+}
 _GROUPS: dict[str, dict[str, tuple[Any, Any, Any]]] = {
     "place": _PLACE,
     "output": _OUTPUT,
@@ -86,6 +123,8 @@ _GROUPS: dict[str, dict[str, tuple[Any, Any, Any]]] = {
     "write": _WRITE,
     "plan": _PLAN,
     "ask": _ASK,
+    "wait": _WAIT,
+    "follow": _FOLLOW,
 }
 SHARED = {name: option for group in _GROUPS.values() for name, option in group.items()}
 
@@ -110,6 +149,28 @@ class Result(NamedTuple):
     warnings: Sequence[str] = ()
     status: ExitStatus | int = ExitStatus.OK
     after: Callable[[], None] = lambda: None
+
+
+class Part(NamedTuple):
+    """What is printed and flushed at once.
+
+    text and rows say the same; records are JSON lines that are no rows, such as a heartbeat.
+    notes go to stderr. after is done once all of it has been written.
+    """
+
+    text: Sequence[str] = ()
+    rows: Sequence[Mapping[str, Any]] = ()
+    records: Sequence[Mapping[str, Any]] = ()
+    notes: Sequence[str] = ()
+    after: Callable[[], None] = lambda: None
+
+
+class Stream(NamedTuple):
+    """What a following command answers; one place prints it, part by part."""
+
+    command: str
+    parts: Iterator[Part]
+    fields: Sequence[str]
 
 
 class Call(NamedTuple):
@@ -166,12 +227,26 @@ class Call(NamedTuple):
 
         return self.terminal.opened.enter_context(Reading(self.location(), clock=lambda: self.now))
 
+    def follow(self, location: Location) -> Following:
+        """Open a database for following it as it grows."""
+        from ..log.following import Following
+
+        return self.terminal.opened.enter_context(Following(location, clock=self.clock))
+
+    def clock(self) -> int:
+        """The time as it goes on while the command runs (epoch ms)."""
+        return now_ms(self.terminal.environ)
+
     def change(self, *, create: bool = False, best_effort: bool = False) -> SignalLog:
         """Open the chosen database for change; create also makes a missing file outside OpenClaw's
         directories."""
+        return self.terminal.opened.enter_context(self.changing(create=create, best_effort=best_effort))
+
+    def changing(self, *, create: bool = False, best_effort: bool = False) -> SignalLog:
+        """The chosen database, opened for change; the caller closes it."""
         from ..log.signal_log import SignalLog
 
-        log = SignalLog(
+        return SignalLog(
             self.location(),
             change=True,
             create=create,
@@ -179,7 +254,6 @@ class Call(NamedTuple):
             lock_wait_ms=parse_duration(self.flag("lock_wait")),
             clock=lambda: self.now,
         )
-        return self.terminal.opened.enter_context(log)
 
     def confirm(self, question: Callable[[], str]) -> None:
         """Ask before something that cannot be undone; RefusedError unless the answer is yes.
@@ -193,6 +267,12 @@ class Call(NamedTuple):
             raise RefusedError("this needs a yes, and there is no terminal to ask on", hint="add -y to do it")
         if not answer:
             raise RefusedError("not done: the answer was no")
+
+    def refuse_alone(self, *names: str, needs: str) -> None:
+        """Raise UsageError for flags that mean something only with another."""
+        for name in names:
+            if self.flag(name) != SHARED[name][2]:
+                raise UsageError(f"--{name.replace('_', '-')} needs {needs}")
 
     def check(self) -> None:
         """Raise UsageError for shared flags that cannot mean anything."""
@@ -219,7 +299,7 @@ def _refuse_blanks(context: typer.Context) -> None:
 
 def command(
     *groups: str, fields: Sequence[str] = ()
-) -> Callable[[Callable[..., Result]], Callable[..., Any]]:
+) -> Callable[[Callable[..., Result | Stream]], Callable[..., Any]]:
     """Make a function of (call, own arguments) a command with these groups of shared flags.
 
     fields are those of its rows; a wrong choice among them is refused before anything is done.
@@ -229,11 +309,11 @@ def command(
         name: option for group in ("place", "output", *groups) for name, option in _GROUPS[group].items()
     }
 
-    def decorate(function: Callable[..., Result]) -> Callable[..., Any]:
+    def decorate(function: Callable[..., Result | Stream]) -> Callable[..., Any]:
         own = list(inspect.signature(function).parameters.values())[1:]
         hints = get_type_hints(function, include_extras=True)
 
-        def run(context: typer.Context, **values: Any) -> tuple[Call, Result]:
+        def run(context: typer.Context, **values: Any) -> tuple[Call, Result | Stream]:
             terminal: Terminal = context.obj
             _refuse_blanks(context)
             flags = {name: values.pop(name) for name in shared}

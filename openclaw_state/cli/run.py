@@ -15,7 +15,7 @@ from ..errors import ExitStatus, StateError, UsageError
 from ..report import jsonout
 from ..report.escape import escape
 from .app import PROGRAM, family_overview, is_family, load, overview, resolve
-from .options import Call, Result
+from .options import Call, Part, Result, Stream
 from .terminal import Terminal
 
 CONTROL_TEXT = ("-h", "--help")
@@ -24,12 +24,19 @@ CONTROL_TEXT = ("-h", "--help")
 HELD_PIECES = 5_000
 
 
+_SIGNALLED: dict[int, signal.Signals] = {
+    ExitStatus.HUNG_UP: signal.SIGHUP,
+    ExitStatus.INTERRUPTED: signal.SIGINT,
+    ExitStatus.TERMINATED: signal.SIGTERM,
+}
+
+
 def main() -> NoReturn:
     """Run the command line of this process and leave with its status."""
     terminal = Terminal(_usable(sys.stdin), _usable(sys.stdout), _usable(sys.stderr))
     status = run(sys.argv[1:], terminal)
-    if status in (ExitStatus.INTERRUPTED, ExitStatus.TERMINATED):
-        _die_of(signal.SIGINT if status == ExitStatus.INTERRUPTED else signal.SIGTERM)
+    if status in _SIGNALLED:
+        _die_of(_SIGNALLED[status])
     for stream in (terminal.stdout, terminal.stderr):
         with contextlib.suppress(OSError, ValueError):
             stream.flush()
@@ -81,6 +88,8 @@ def _call(name: str, arguments: list[str], terminal: Terminal) -> int:
         raise UsageError(_sentence(error), hint=f"{PROGRAM} {name} --help") from error
     if isinstance(answer, tuple):
         call, result = answer
+        if not isinstance(result, Result):
+            return _show_stream(call, result)
         _show(call, result)
         terminal.stdout.flush()
         return int(result.status)
@@ -104,6 +113,42 @@ def _show(call: Call, result: Result) -> None:
         _write(err, (note + "\n" for note in result.notes()))
     if not quiet:
         _write(err, (f"warning: {escape(warning)}\n" for warning in warnings))
+
+
+def _show_stream(call: Call, stream: Stream) -> int:
+    """Print a stream part by part, each flushed before what comes after it."""
+    from .stream import StopError
+
+    out, err = call.terminal.stdout, call.terminal.stderr
+    fields = call.fields or stream.fields
+    quiet = call.flag("quiet")
+    if call.format == "tsv" and not quiet:
+        _write(out, jsonout.tsv((), fields))
+    try:
+        for part in stream.parts:
+            if not quiet:
+                _write(out, _printed_part(call, part, fields))
+                out.flush()
+                _write(err, (note + "\n" for note in part.notes))
+                err.flush()
+            part.after()
+    except StopError as stopped:
+        out.flush()
+        if stopped.note and not quiet:
+            _write(err, [stopped.note + "\n"])
+        return 128 + stopped.number
+    return ExitStatus.OK
+
+
+def _printed_part(call: Call, part: Part, fields: Sequence[str]) -> Iterator[str]:
+    match call.format:
+        case "text":
+            return (line + "\n" for line in part.text)
+        case "tsv":
+            return itertools.islice(jsonout.tsv(part.rows, fields), 1, None)
+        case _:
+            rows = jsonout.select_fields(part.rows, call.fields)
+            return itertools.chain(jsonout.jsonl(rows), jsonout.jsonl(part.records))
 
 
 def _printed(call: Call, result: Result, warnings: list[str]) -> Iterator[str]:

@@ -19,7 +19,7 @@ from .look import require_known, style_of
 from .options import Call, Result, command
 
 
-@command("agent", fields=CHANGE_FIELDS)
+@command("agent", "wait", fields=CHANGE_FIELDS)
 def status(
     call: Call,
     key: Annotated[
@@ -35,10 +35,13 @@ def status(
     children: Annotated[
         bool, typer.Option("--children", help="Also the child runs that ended since this session looked.")
     ] = False,
+    wait: Annotated[
+        bool, typer.Option("--wait", help="Answer as soon as there is a change after --since.")
+    ] = False,
     exit_code: Annotated[bool, typer.Option("--exit-code", help="Exit 1 when there are changes.")] = False,
 ) -> Result:
     """Show a session's state version, its watchers and, with --since, exactly what changed."""
-    if since is None and (every or exit_code or call.format in ("jsonl", "tsv")):
+    if since is None and (every or exit_code or wait or call.format in ("jsonl", "tsv")):
         raise UsageError("this needs --since", hint="openclaw-state status KEY --since N")
     if key is None:
         if since is not None or children:
@@ -46,8 +49,14 @@ def status(
         from .overview import overview
 
         return overview(call)
+    if not wait:
+        call.refuse_alone("timeout", needs="--wait")
     point = None if since is None else parse_point(since, now=call.now, utc=call.utc)
-    log = call.read()
+    if wait and point:
+        log = _awaited(call, key, point)
+        call = call._replace(now=call.clock())
+    else:
+        log = call.read()
     with log.snapshot():
         seen = _see(log, key, call.agent, point, every=every, children=children)
     gap = _gap(call, log, seen)
@@ -94,14 +103,8 @@ def _see(
     agent = log.resolve_agent(key, agent_id)
     head = log.head(key, agent_id=agent) if agent else None
     since = None if point is None else _since(log, key, agent, point)
-    version = head.version if head else 0
-    if since is not None and since > version:
-        raise AheadError(
-            f"{key} has only reached version {version}, {since} lies ahead of it",
-            hint="a restored or another database? read the session again and go on from its version",
-            requested=since,
-            head=version,
-        )
+    if since is not None:
+        _refuse_ahead(key, since, head)
     return Seen(
         key,
         agent,
@@ -116,10 +119,45 @@ def _see(
     )
 
 
+def _awaited(call: Call, key: str, point: Point) -> Reading:
+    """The log, once the session has a change, or a gap, after a point."""
+    from .wait import await_change
+
+    since: int | None = None
+
+    def changed(log: Reading) -> bool:
+        nonlocal since
+        with log.snapshot():
+            if since is None:
+                require_known(log, key)
+                since = _since(log, key, log.resolve_agent(key, call.agent), point)
+            head = _head(log, key, call.agent)
+            _refuse_ahead(key, since, head)
+            return head is not None and (head.version > since or head.watermark > since)
+
+    return await_change(call, changed)
+
+
 def _since(log: Reading, key: str, agent: str | None, point: Point) -> int:
     if point.instant is None:
         return point.version or 0
     return log.version_at(key, point.instant, agent_id=agent) if agent else 0
+
+
+def _head(log: Reading, key: str, agent_id: str | None) -> Head | None:
+    agent = log.resolve_agent(key, agent_id)
+    return log.head(key, agent_id=agent) if agent else None
+
+
+def _refuse_ahead(key: str, since: int, head: Head | None) -> None:
+    version = head.version if head else 0
+    if since > version:
+        raise AheadError(
+            f"{key} has only reached version {version}, {since} lies ahead of it",
+            hint="a restored or another database? read the session again and go on from its version",
+            requested=since,
+            head=version,
+        )
 
 
 def _changes(log: Reading, key: str, agent: str | None, since: int, *, every: bool) -> Changes:

@@ -1,24 +1,28 @@
-"""tail: events of the log, the newest ten by default."""
+"""tail: events of the log, the newest ten by default, and with -f those to come."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from ..core.listing import EventFilter
-from ..model import Event
+from ..errors import UsageError
+from ..model import ON_GAP, Event
 from ..report.lines import event_line
 from ..report.views import EVENT_FIELDS, event_view
 from ..timespec import Point, parse_point
 from .look import parse_count, require_known, style_of
-from .options import Call, Result, command
+from .options import Call, Result, Stream, command
+
+if TYPE_CHECKING:
+    from .position import Position
 
 DEFAULT_LINES = "10"
 
 
-@command("agent", fields=EVENT_FIELDS)
+@command("agent", "follow", fields=EVENT_FIELDS)
 def tail(
     call: Call,
     key: Annotated[list[str] | None, typer.Argument(metavar="[KEY]...", help="Only these sessions.")] = None,
@@ -39,14 +43,24 @@ def tail(
         typer.Option("--actor", metavar="TYPE[:ID]", help="Only events of this actor; repeatable."),
     ] = None,
     run: Annotated[str | None, typer.Option("--run", metavar="RUN", help="Only events of this run.")] = None,
-) -> Result:
-    """Print events in order: the newest ten, or all after --since."""
+    heartbeat: Annotated[
+        str | None,
+        typer.Option("--heartbeat", metavar="D", help="Print the head after each silence."),
+    ] = None,
+    position_file: Annotated[
+        str | None, typer.Option("--position-file", metavar="FILE", help="Keep the position in this file.")
+    ] = None,
+    on_gap: Annotated[
+        str | None,
+        typer.Option(
+            "--on-gap", metavar="|".join(ON_GAP), help="What to do when retention overtook the position."
+        ),
+    ] = None,
+) -> Result | Stream:
+    """Print events in order: the newest ten, or all after --since; with -f also those to come."""
     first = _point(call, since)
     last = _point(call, until)
-    newest = parse_count(lines_ or (DEFAULT_LINES if since is None else None), "-n")
-    log = call.read()
-    for name in key or ():
-        require_known(log, name)
+    position = _position(call, call.flag("position"), position_file)
     chosen = EventFilter(
         session_keys=tuple(key or ()),
         agent_id=call.agent,
@@ -58,6 +72,21 @@ def tail(
         later_than=first.instant if first else None,
         until=last.instant if last else None,
     )
+    if call.flag("follow") or position:
+        newest = parse_count(lines_, "-n")
+        if lines_ is None and first is None:
+            newest = 0 if position else int(DEFAULT_LINES)
+        from .follow import Request, follow
+
+        request = Request(chosen, first, last, newest, heartbeat, on_gap or ON_GAP[0], position)
+        return follow(call, request)
+    call.refuse_alone("count", "timeout", "exec", "exec_timeout", "exec_retry", needs="-f")
+    if heartbeat is not None or on_gap is not None:
+        raise UsageError(f"{'--heartbeat' if heartbeat else '--on-gap'} needs -f")
+    newest = parse_count(lines_ or (DEFAULT_LINES if since is None else None), "-n")
+    log = call.read()
+    for name in key or ():
+        require_known(log, name)
     returned = 0
 
     def counted() -> Iterator[Event]:
@@ -79,6 +108,14 @@ def tail(
         notes=lambda: [] if returned else ["no events match"],
         log=log,
     )
+
+
+def _position(call: Call, name: str | None, file: str | None) -> Position | None:
+    if name is None and file is None:
+        return None
+    from .position import chosen_position
+
+    return chosen_position(call, name, file)
 
 
 def _point(call: Call, text: str | None) -> Point | None:

@@ -59,6 +59,8 @@ class Database:
         self._held: weakref.WeakSet[_Held] = weakref.WeakSet()
         self._identity: tuple[int, int] | None = None
         self.immutable = False
+        # Was the file in WAL mode when it was last opened?
+        self.has_log = False
         try:
             with translated(path):
                 self.shape = self._probe(self._connection())
@@ -73,7 +75,7 @@ class Database:
         if connection.in_transaction:
             yield connection
             return
-        self._check_identity()
+        self.require_same_file()
         try:
             connection.execute("BEGIN")
             if connection.execute(_STAMP_ONLY).fetchone() != self.shape.stamp:
@@ -95,7 +97,7 @@ class Database:
         """
         if not self.writable:
             raise UsageError("this signal log was opened for reading only", hint="open it with change=True")
-        self._check_identity()
+        self.require_same_file()
         connection = self._connection()
         try:
             connection.execute("BEGIN IMMEDIATE")
@@ -113,6 +115,37 @@ class Database:
         with translated(self.path):
             self._connection().execute(f"PRAGMA {text}").fetchall()
 
+    def data_version(self) -> int:
+        """A number that differs on this connection once another one has committed."""
+        with translated(self.path):
+            return int(self._connection().execute("PRAGMA data_version").fetchone()[0])
+
+    @property
+    def connected(self) -> bool:
+        """Does this thread hold a connection?"""
+        return getattr(self._local, "held", None) is not None
+
+    def release(self) -> None:
+        """Close this thread's connection; the next use opens another."""
+        held: _Held | None = getattr(self._local, "held", None)
+        self._local.held = None
+        if held is not None:
+            held.connection.close()
+
+    @contextmanager
+    def glancing(self) -> Iterator[None]:
+        """Within the block this thread reads the main file alone, without locks or side files.
+
+        Only for a thread without a connection; the caller must see to it that the file was
+        complete and did not change meanwhile.
+        """
+        with translated(self.path):
+            self._local.held = _Held(connect(self.path, immutable=True)[0])
+        try:
+            yield
+        finally:
+            self.release()
+
     def close(self) -> None:
         """Close the connections of every thread."""
         for held in list(self._held):
@@ -122,16 +155,20 @@ class Database:
     def _connection(self) -> sqlite3.Connection:
         held: _Held | None = getattr(self._local, "held", None)
         if held is None:
+            if self._identity is not None:
+                self.require_same_file()
             connection, self.immutable = connect(
                 self.path, writable=self.writable, lock_wait_ms=self._lock_wait_ms
             )
+            self.has_log = connection.execute("PRAGMA journal_mode").fetchone()[0] == "wal"
             held = self._local.held = _Held(connection)
             self._held.add(held)
             if self._identity is None:
                 self._identity = _identity(self.path)
         return held.connection
 
-    def _check_identity(self) -> None:
+    def require_same_file(self) -> None:
+        """Raise NoDatabaseError when the file is no longer the one that was opened."""
         if _identity(self.path) != self._identity:
             raise NoDatabaseError(
                 f"{self.path} was removed or replaced while it was open",

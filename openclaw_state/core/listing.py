@@ -67,7 +67,6 @@ def events(reading: Reading, chosen: EventFilter, *, newest: int | None = None) 
     The upper bound is the log's newest sequence at the start. Each batch is one read
     transaction; none is held while the caller works.
     """
-    where, values = chosen.where()
     # One bound on each side: of several, SQLite would walk the index from the first.
     after = -1 if chosen.after is None else chosen.after
     with reading() as connection:
@@ -75,28 +74,38 @@ def events(reading: Reading, chosen: EventFilter, *, newest: int | None = None) 
         if chosen.through is not None:
             end = min(end, chosen.through)
         if newest is not None:
-            after = max(after, _start(connection, where, values, end, newest))
+            after = max(after, before_newest(connection, chosen, end, newest))
     while True:
         with reading() as connection:
-            rows = connection.execute(
-                f"SELECT {EVENT_COLUMNS} FROM session_state_events WHERE {where}"
-                " AND sequence > ? AND sequence <= ?"
-                f" ORDER BY sequence LIMIT {BATCH_ROWS}",
-                (*values, after, end),
-            ).fetchall()
-        yield from (Event(*row) for row in rows)
-        if len(rows) < BATCH_ROWS:
+            batch = events_between(connection, chosen, after, end)
+        yield from batch
+        if len(batch) < BATCH_ROWS:
             return
-        after = rows[-1][0]
+        after = batch[-1].sequence
 
 
-def _start(connection: sqlite3.Connection, where: str, values: list[Any], end: int, newest: int) -> int:
-    if newest == 0:
-        return end
+def events_between(
+    connection: sqlite3.Connection, chosen: EventFilter, after: int, through: int
+) -> tuple[Event, ...]:
+    """At most 500 events that match, after one sequence and up to another, in order."""
+    where, values = chosen.where()
+    rows = connection.execute(
+        f"SELECT {EVENT_COLUMNS} FROM session_state_events WHERE {where}"
+        f" AND sequence > ? AND sequence <= ? ORDER BY sequence LIMIT {BATCH_ROWS}",
+        (*values, after, through),
+    )
+    return tuple(Event(*row) for row in rows)
+
+
+def before_newest(connection: sqlite3.Connection, chosen: EventFilter, through: int, count: int) -> int:
+    """The sequence after which `count` matching events remain up to another; -1 for the very first."""
+    if count == 0:
+        return through
+    where, values = chosen.where()
     row = connection.execute(
         f"SELECT sequence FROM session_state_events WHERE {where} AND sequence <= ?"
         " ORDER BY sequence DESC LIMIT 1 OFFSET ?",
-        (*values, end, newest - 1),
+        (*values, through, count - 1),
     ).fetchone()
     return row[0] - 1 if row else -1
 

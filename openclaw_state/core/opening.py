@@ -28,9 +28,13 @@ _OWNER = "run as the user that owns the gateway"
 
 
 def connect(
-    path: str, *, writable: bool = False, lock_wait_ms: int = DEFAULT_LOCK_WAIT_MS
+    path: str,
+    *,
+    writable: bool = False,
+    immutable: bool = False,
+    lock_wait_ms: int = DEFAULT_LOCK_WAIT_MS,
 ) -> tuple[sqlite3.Connection, bool]:
-    """Open one existing database file; the flag tells whether it had to be opened immutable.
+    """Open one existing database file; the flag tells whether it was, or had to be, opened immutable.
 
     Raises NoDatabaseError, BadDatabaseError, AccessError, BusyError or ConfigurationError.
     """
@@ -41,11 +45,12 @@ def connect(
     with translated(path):
         if writable:
             return _open(path, "rw", lock_wait_ms), False
-        try:
-            return _open(path, "ro", lock_wait_ms), False
-        except sqlite3.OperationalError as error:
-            if not (_is_refusal(error) and _may_be_immutable(path)):
-                raise
+        if not immutable:
+            try:
+                return _open(path, "ro", lock_wait_ms), False
+            except sqlite3.OperationalError as error:
+                if not (_is_refusal(error) and _may_be_immutable(path)):
+                    raise
         return _open(path, "ro&immutable=1", lock_wait_ms), True
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from .following import Following
 from .keeping import Keeping
-from .reading import Reading
 from .recording import Recording
 from .watching import Watching
 
 
-class SignalLog(Reading, Recording, Watching, Keeping):
+class SignalLog(Following, Recording, Watching, Keeping):
     """One signal log, opened for reading or, with change=True, for change.
 
     Use it as a context manager. Every thread gets its own connection; the queue of notices

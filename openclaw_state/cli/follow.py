@@ -1,0 +1,245 @@
+"""tail -f: events as they are committed, from a position on, printed or handed to a command."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from ..core.follow import Batch, Follower, Gap
+from ..core.listing import EventFilter
+from ..core.waker import Waker
+from ..errors import HookError, StateError, StorageError, TimedOutError
+from ..log.following import Following
+from ..model import Event
+from ..report.escape import escape
+from ..report.lines import event_line
+from ..report.views import EVENT_FIELDS, event_view
+from ..timespec import Point, format_clock
+from .hooks import Task, chosen_runner, in_environment
+from .look import require_known, style_of
+from .options import Call, Part, Stream
+from .position import Position
+from .stream import StopError, Vigil
+
+
+class Request(NamedTuple):
+    """What `tail -f` was asked for.
+
+    newest: how many older events to print first, None for all after `since`.
+    """
+
+    chosen: EventFilter
+    since: Point | None
+    until: Point | None
+    newest: int | None
+    heartbeat: str | None
+    on_gap: str
+    position: Position | None
+
+
+def follow(call: Call, request: Request) -> Stream:
+    """The stream of `tail -f`."""
+    return Stream("tail", _Tail(call, request).parts(), EVENT_FIELDS)
+
+
+class _Tail:
+    """One run of `tail -f`; reached is the sequence up to which everything was printed."""
+
+    def __init__(self, call: Call, request: Request) -> None:
+        self._call = call
+        self._request = request
+        self._left: int | None = call.flag("count")
+        self._command: str | None = call.flag("exec")
+        self._runner = chosen_runner(call)
+        self._reached: int | None = None
+
+    def parts(self) -> Iterator[Part]:
+        """Ends with the count or the bound; raises what ends it otherwise."""
+        saved = self._request.position.load() if self._request.position else None
+        request = self._request
+        try:
+            with (
+                Vigil(self._call, heartbeat=request.heartbeat) as self._vigil,
+                self._open() as log,
+                log.waker() as waker,
+            ):
+                yield opening(self._call, log, waker)
+                yield from self._batches(self._start(log, waker, saved))
+        except StopError as stopped:
+            stopped.note = self._where()
+            raise
+        except TimedOutError as error:
+            error.hint = error.hint or self._where()
+            raise
+
+    def _open(self) -> Following:
+        waited = self._call.location()
+        log = self._vigil.open()
+        if not waited.embedded:
+            for key in self._request.chosen.session_keys:
+                require_known(log, key)
+        return log
+
+    def _start(self, log: Following, waker: Waker, saved: int | None) -> Follower:
+        request = self._request
+        version = request.since.version if request.since else None
+        exact = saved if saved is not None else version or None
+        if saved is None and request.newest is not None:
+            exact = None
+        follower = log.follower(
+            waker, request.chosen, after=exact, newest=request.newest, on_gap=request.on_gap
+        )
+        self._reached = follower.position
+        if request.position and saved is None and request.newest == 0:
+            self._save(follower.position)
+        return follower
+
+    def _batches(self, follower: Follower) -> Iterator[Part]:
+        while True:
+            before = follower.position
+            batch = follower.read()
+            yield from self._told(batch)
+            if self._left == 0 or self._is_past_end(batch):
+                return
+            if batch.position < batch.newest:
+                self._vigil.check()
+                continue
+            if not self._call.flag("follow"):
+                return
+            if batch.position == before and self._vigil.heartbeat_due():
+                yield self._heartbeat(batch)
+            until = self._until_instant()
+            follower_waits = self._vigil.wait(follower.waker, timeout=until)
+            if not follower_waits and until is not None and self._until_instant() == 0:
+                return
+
+    def _told(self, batch: Batch) -> Iterator[Part]:
+        """The parts of one batch: its gaps, then its events, then the position behind it."""
+        if batch.gaps:
+            yield self._gaps(batch.gaps)
+        events, whole = self._wanted(batch)
+        if self._command is not None:
+            yield from self._executed(events)
+            events = []
+        reached = self._reached or 0
+        if whole or events:
+            reached = batch.position if whole else events[-1].sequence
+        if reached == self._reached:
+            return
+        style = style_of(self._call)._replace(now=self._call.clock())
+        if events:
+            self._vigil.spoke()
+        yield Part(
+            text=[event_line(event, style) for event in events],
+            rows=[event_view(event) for event in events],
+            after=lambda: self._reach(reached),
+        )
+
+    def _wanted(self, batch: Batch) -> tuple[list[Event], bool]:
+        """The events up to the bound and the count; are they all that the batch holds?"""
+        through = self._request.until.version if self._request.until else None
+        events = [event for event in batch.events if through is None or event.sequence <= through]
+        if self._left is None:
+            return events, through is None or batch.position <= through
+        chosen = events[: self._left]
+        self._left -= len(chosen)
+        return chosen, len(chosen) == len(batch.events) and self._left > 0
+
+    def _executed(self, events: Sequence[Event]) -> Iterator[Part]:
+        """The position follows each command that succeeded."""
+        for event in events:
+            self._vigil.check()
+            try:
+                self._runner.run(_task(self._command or "", event), self._vigil)
+            except HookError as error:
+                error.hint = self._where()
+                error.details |= {"sequence": event.sequence}
+                raise
+            self._reach(event.sequence)
+            self._vigil.spoke()
+            yield Part()
+
+    def _gaps(self, gaps: Sequence[Gap]) -> Part:
+        words = [
+            f"{escape(gap.session_key)} lost its events up to {gap.watermark}; its version is {gap.version}"
+            for gap in gaps
+        ]
+        if self._request.on_gap == "skip":
+            return Part(notes=[f"gap: {line}" for line in words])
+        return Part(text=[f"-- {line}" for line in words], records=[_gap_record(gap) for gap in gaps])
+
+    def _heartbeat(self, batch: Batch) -> Part:
+        now = self._call.clock()
+        self._vigil.spoke()
+        record = {"type": "heartbeat", "at": now, "newestSequence": batch.newest}
+        return Part(
+            text=[f"-- {format_clock(now, utc=self._call.utc)}  head {batch.newest}"], records=[record]
+        )
+
+    def _is_past_end(self, batch: Batch) -> bool:
+        until = self._request.until
+        if until is None or batch.position < batch.newest:
+            return False
+        return batch.newest >= until.version if until.version is not None else self._until_instant() == 0
+
+    def _until_instant(self) -> float | None:
+        """Seconds until the instant of --until."""
+        until = self._request.until
+        if until is None or until.instant is None:
+            return None
+        return max(0, until.instant - self._call.clock()) / 1000
+
+    def _reach(self, sequence: int) -> None:
+        if self._request.position and sequence != self._reached:
+            self._save(sequence)
+        self._reached = sequence
+
+    def _save(self, sequence: int) -> None:
+        assert self._request.position
+        try:
+            self._request.position.save(sequence)
+        except StateError as error:
+            raise StorageError(
+                f"all up to {sequence} was printed, but the position could not be saved: {error.message}",
+                hint=f"free the place, then go on with --since {sequence}",
+                sequence=sequence,
+            ) from error
+
+    def _where(self) -> str:
+        if self._reached is None:
+            return "stopped before anything was read"
+        if self._request.position:
+            return f"stopped after {self._reached}; go on with {self._request.position.resume}"
+        return f"stopped after {self._reached}; go on with --since {self._reached}"
+
+
+def opening(call: Call, log: Following, waker: Waker) -> Part:
+    """What is said before the first event: warnings and, with -v, how changes are noticed."""
+    notes = [f"warning: {escape(warning)}" for warning in log.warnings]
+    if call.flag("verbose"):
+        notes.insert(0, f"database: {escape(log.path)} (chosen by {log.location.via})")
+        notes.append(f"following by {waker.method}")
+    return Part(notes=notes)
+
+
+def _gap_record(gap: Gap) -> dict[str, Any]:
+    return {
+        "type": "gap",
+        "sessionKey": gap.session_key,
+        "agentId": gap.agent_id,
+        "prunedMaxSequence": gap.watermark,
+        "stateVersion": gap.version,
+    }
+
+
+def _task(command: str, event: Event) -> Task:
+    values: Mapping[str, object] = {
+        "SESSION_KEY": event.session_key,
+        "AGENT_ID": event.agent_id,
+        "SEQUENCE": event.sequence,
+        "KIND": event.kind,
+        "ACTOR": event.actor_type,
+        "ACTOR_ID": event.actor_id,
+        "RUN_ID": event.run_id,
+    }
+    return Task(f"event {event.sequence}", command, in_environment(values), event_view(event))

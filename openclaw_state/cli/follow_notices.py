@@ -1,0 +1,180 @@
+"""notices -f: each pending notice once, when it opens or reopens; printed, run or delivered."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from ..core.waker import Waker
+from ..errors import HookError, StateError, StorageError, TimedOutError
+from ..log.following import Following
+from ..log.signal_log import SignalLog
+from ..model import Notice
+from ..report.lines import notice_lines
+from ..report.views import NOTICE_FIELDS, notice_view
+from .follow import opening
+from .hooks import Task, chosen_runner, deliverer, in_environment
+from .look import style_of
+from .notices import GATEWAY_PROGRAM
+from .options import Call, Part, Stream
+from .overview import queue_warnings
+from .stream import StopError, Vigil
+
+_EVENT = ("system", "event")
+Identity = tuple[str, str, int]
+
+
+class Request(NamedTuple):
+    """What `notices -f` was asked for; deliver hands each line to OpenClaw itself."""
+
+    watcher: str | None
+    ack: bool
+    deliver: bool
+
+
+def follow(call: Call, request: Request) -> Stream:
+    """The stream of `notices -f`."""
+    return Stream("notices", _Notices(call, request).parts(), NOTICE_FIELDS)
+
+
+class _Notices:
+    """One run of `notices -f`; announced are those told already that are still pending."""
+
+    def __init__(self, call: Call, request: Request) -> None:
+        self._call = call
+        self._request = request
+        self._left: int | None = call.flag("count")
+        self._command: str | None = call.flag("exec")
+        self._position: str | None = call.flag("position")
+        self._runner = deliverer(call) if request.deliver else chosen_runner(call)
+        self._announced: set[Identity] = set()
+        self._saved: set[Identity] | None = None
+
+    def parts(self) -> Iterator[Part]:
+        """Ends with the count; raises what ends it otherwise."""
+        self._load()
+        try:
+            with (
+                Vigil(self._call) as self._vigil,
+                self._vigil.open() as log,
+                log.waker() as waker,
+            ):
+                yield self._opening(log, waker)
+                yield from self._opened(log, waker)
+        except StopError as stopped:
+            stopped.note = self._where()
+            raise
+        except TimedOutError as error:
+            error.hint = error.hint or self._where()
+            raise
+
+    def _opening(self, log: Following, waker: Waker) -> Part:
+        part = opening(self._call, log, waker)
+        warnings = queue_warnings(self._call, log) if self._request.ack else []
+        if self._request.ack:
+            with self._change() as changing:
+                changing.ensure_writable()
+        return part._replace(notes=[*part.notes, *(f"warning: {warning}" for warning in warnings)])
+
+    def _opened(self, log: Following, waker: Waker) -> Iterator[Part]:
+        while True:
+            pending = {one.identity: one for one in waker.look(lambda: log.notices(self._request.watcher))}
+            self._announced &= pending.keys()
+            for identity, notice in pending.items():
+                if identity not in self._announced and not self._is_kept_back(notice):
+                    yield self._told(log, notice)
+                    if self._left == 0:
+                        return
+                    self._vigil.check()
+            self._save()
+            self._vigil.wait(waker)
+
+    def _is_kept_back(self, notice: Notice) -> bool:
+        """With --ack, what cannot be acknowledged is not told either."""
+        return self._request.ack and notice.delivery.ok is False
+
+    def _told(self, log: Following, notice: Notice) -> Part:
+        if self._left is not None:
+            self._left -= 1
+        task = self._task(log, notice)
+        if task is not None:
+            try:
+                self._runner.run(task, self._vigil)
+            except HookError as error:
+                error.hint = "the notice stays pending and unacknowledged"
+                error.details |= {"watcher": notice.watcher, "target": notice.target}
+                raise
+            self._told_of(notice)
+            if self._command is not None:
+                return Part()
+        style = style_of(self._call)._replace(now=self._call.clock())
+        return Part(
+            text=list(notice_lines(notice, style)),
+            rows=[notice_view(notice)],
+            after=(lambda: None) if task is not None else lambda: self._told_of(notice),
+        )
+
+    def _told_of(self, notice: Notice) -> None:
+        if self._request.ack:
+            with self._change() as log:
+                log.acknowledge_notices([notice])
+        self._announced.add(notice.identity)
+        self._save()
+
+    def _task(self, log: Following, notice: Notice) -> Task | None:
+        what = f"the notice of {notice.watcher} about {notice.target}"
+        if self._request.deliver:
+            words = [
+                GATEWAY_PROGRAM,
+                "system",
+                "event",
+                "--session-key",
+                notice.watcher,
+                "--text",
+                notice.text,
+            ]
+            root = log.location.state_dir
+            return Task(what, words, {} if root is None else {"OPENCLAW_STATE_DIR": root})
+        if self._command is None:
+            return None
+        values: dict[str, Any] = {
+            "WATCHER": notice.watcher,
+            "TARGET": notice.target,
+            "SEQUENCE": notice.since,
+            "KIND": notice.kind,
+            "WAKE": notice.wake,
+            "TEXT": notice.text,
+        }
+        return Task(what, self._command, in_environment(values), notice_view(notice))
+
+    def _change(self) -> SignalLog:
+        return self._call.changing()
+
+    def _load(self) -> None:
+        if self._position is None:
+            return
+        from ..sidecar import Sidecar
+
+        self._sidecar = Sidecar()
+        self._key = (self._call.location().path, "notices", self._position)
+        found = self._sidecar.position(*self._key) or []
+        try:
+            self._announced = {(str(watcher), str(target), int(seen)) for watcher, target, seen in found}
+        except (TypeError, ValueError) as error:
+            raise StorageError(f"{self._sidecar.path} holds no notices under {self._key[2]!r}") from error
+
+    def _save(self) -> None:
+        if self._position is None or self._announced == self._saved:
+            return
+        try:
+            self._sidecar.save_position(*self._key, sorted(self._announced))
+        except StateError as error:
+            raise StorageError(
+                f"the position could not be saved: {error.message}", hint="free the place, then start again"
+            ) from error
+        self._saved = set(self._announced)
+
+    def _where(self) -> str:
+        if self._position is None:
+            return "stopped; started again, it tells of every notice that is still pending"
+        return f"stopped; go on with --position {self._position}"

@@ -1,0 +1,147 @@
+"""Waiting between the parts of an endless answer, and what ends it: signal, deadline, closed output."""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import stat
+import threading
+import time
+from types import FrameType
+from typing import TYPE_CHECKING, Any, Self
+
+from ..errors import TimedOutError
+from ..report.escape import escape
+from ..timespec import parse_duration
+from .options import Call
+
+if TYPE_CHECKING:
+    from ..core.waker import Waker
+    from ..log.following import Following
+
+STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_CREATION_POLL_S = 0.25
+
+
+class StopError(Exception):
+    """A signal asked the stream to end; note says where it stopped."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(number)
+        self.number = number
+        self.note = ""
+
+
+class Vigil:
+    """Waits between the parts of a stream, and notices what ends it.
+
+    The first SIGINT, SIGTERM or SIGHUP asks for an end between two parts, a second one ends the
+    process at once; what the caller had ignored (nohup) stays ignored.
+    """
+
+    def __init__(self, call: Call, *, heartbeat: str | None = None) -> None:
+        """--timeout ends the stream with TimedOutError; heartbeat is how long it may be silent."""
+        self._call = call
+        self._timeout = timeout = call.flag("timeout")
+        self._end = None if timeout is None else time.monotonic() + parse_duration(timeout) / 1000
+        self._heartbeat = None if heartbeat is None else parse_duration(heartbeat) / 1000
+        self._spoke_at = time.monotonic()
+        self._output = _pipe_behind(call)
+        self._signal = 0
+        self._saved: dict[signal.Signals, Any] = {}
+        self.child: int | None = None
+
+    def __enter__(self) -> Self:
+        self._asked, self._asking = os.pipe()
+        if threading.current_thread() is threading.main_thread():
+            for number in STOPPING:
+                if signal.getsignal(number) is not signal.SIG_IGN:
+                    self._saved[number] = signal.signal(number, self._ask)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for number, handler in self._saved.items():
+            signal.signal(number, handler)
+        os.close(self._asked)
+        os.close(self._asking)
+
+    def open(self) -> Following:
+        """Open the chosen database for following; the tool's own file is waited for."""
+        from ..core.opening import is_blank
+
+        location = self._call.location()
+        if location.embedded and is_blank(location.path):
+            self._call.terminal.stderr.write(f"waiting for {escape(location.path)} to be created\n")
+            self._call.terminal.stderr.flush()
+            while is_blank(location.path):
+                self.pause(_CREATION_POLL_S)
+        return self._call.follow(location)
+
+    def wait(self, waker: Waker, *, timeout: float | None = None) -> bool:
+        """Wait for a change; False when a heartbeat is due or the timeout (s) passed.
+
+        Raises StopError, TimedOutError, or BrokenPipeError when nobody reads the output any more.
+        """
+        self.check()
+        limits = [limit for limit in (self._until_heartbeat(), self._left(), timeout) if limit is not None]
+        closing = () if self._output is None else (self._output,)
+        changed = waker.wait(min(limits, default=None), (self._asked,), closing=closing)
+        self.check()
+        if self._output is not None and _is_closed(self._output):
+            raise BrokenPipeError
+        if not changed and self._left() == 0:
+            raise TimedOutError(f"nothing more came within {self._timeout}")
+        return changed
+
+    def heartbeat_due(self) -> bool:
+        """Has the stream been silent for long enough?"""
+        return self._until_heartbeat() == 0
+
+    def spoke(self) -> None:
+        """Something was printed."""
+        self._spoke_at = time.monotonic()
+
+    def pause(self, seconds: float) -> None:
+        """Sleep, unless the stream is to end. Raises StopError or TimedOutError."""
+        left = self._left()
+        select.select([self._asked], [], [], seconds if left is None else min(seconds, left))
+        self.check()
+        if self._left() == 0:
+            raise TimedOutError(f"nothing more came within {self._timeout}")
+
+    def check(self) -> None:
+        """Raise StopError when a signal asked for the end."""
+        if self._signal:
+            raise StopError(self._signal)
+
+    def _left(self) -> float | None:
+        return None if self._end is None else max(0.0, self._end - time.monotonic())
+
+    def _until_heartbeat(self) -> float | None:
+        if self._heartbeat is None:
+            return None
+        return max(0.0, self._spoke_at + self._heartbeat - time.monotonic())
+
+    def _ask(self, number: int, frame: FrameType | None) -> None:
+        self._signal = number
+        signal.signal(number, signal.SIG_DFL)
+        os.write(self._asking, b"!")
+        if self.child is not None:
+            os.killpg(self.child, number)
+
+
+def _pipe_behind(call: Call) -> int | None:
+    """The descriptor of stdout where its reader may go away."""
+    try:
+        descriptor = call.terminal.stdout.fileno()
+        mode = os.fstat(descriptor).st_mode
+    except (OSError, ValueError):
+        return None
+    return descriptor if stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode) else None
+
+
+def _is_closed(descriptor: int) -> bool:
+    poll = select.poll()
+    poll.register(descriptor, 0)
+    return bool(poll.poll(0))
