@@ -96,22 +96,20 @@ class _Tail:
 
     def _batches(self, follower: Follower) -> Iterator[Part]:
         while True:
-            before = follower.position
             batch = follower.read()
             yield from self._told(batch)
-            if self._left == 0 or self._is_past_end(batch):
+            if self._left == 0:
                 return
             if batch.position < batch.newest:
                 self._vigil.check()
                 continue
-            if not self._call.flag("follow"):
+            if not self._call.flag("follow") or self._is_past_end(batch):
                 return
-            if batch.position == before and self._vigil.heartbeat_due():
-                yield self._heartbeat(batch)
-            until = self._until_instant()
-            follower_waits = self._vigil.wait(follower.waker, timeout=until)
-            if not follower_waits and until is not None and self._until_instant() == 0:
-                return
+            while not self._vigil.wait(follower.waker, timeout=self._until_instant()):
+                if self._until_instant() == 0:
+                    return
+                if self._vigil.heartbeat_due():
+                    yield self._heartbeat(batch)
 
     def _told(self, batch: Batch) -> Iterator[Part]:
         """The parts of one batch: its gaps, then its events, then the position behind it."""
@@ -178,7 +176,7 @@ class _Tail:
 
     def _is_past_end(self, batch: Batch) -> bool:
         until = self._request.until
-        if until is None or batch.position < batch.newest:
+        if until is None:
             return False
         return batch.newest >= until.version if until.version is not None else self._until_instant() == 0
 

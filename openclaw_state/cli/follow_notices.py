@@ -87,7 +87,8 @@ class _Notices:
                         return
                     self._vigil.check()
             self._save()
-            self._vigil.wait(waker)
+            while not self._vigil.wait(waker):
+                pass
 
     def _is_kept_back(self, notice: Notice) -> bool:
         """With --ack, what cannot be acknowledged is not told either."""

@@ -21,7 +21,8 @@ def await_change(call: Call, changed: Callable[[Following], bool]) -> Following:
             log = vigil.open()
             with log.waker() as waker:
                 while not waker.look(lambda: changed(log)):
-                    vigil.wait(waker)
+                    while not vigil.wait(waker):
+                        pass
             return log
     except TimedOutError as error:
         error.message = f"nothing changed within {escape(str(call.flag('timeout')))}"

@@ -32,8 +32,8 @@ _BACKOFF_S = (0.0, 0.000_05, 0.000_1, 0.000_2, 0.000_4, 0.001, 0.002, 0.004, 0.0
 _NAP_S = 0.001
 # How long the connection outlives a look: alone, and in a run of changes at most _RUN_S apart.
 _LINGER_S = 0.015
-_LINGER_IN_RUN_S = 0.3
-_RUN_S = 0.25
+_LINGER_IN_RUN_S = 0.06
+_RUN_S = 0.05
 _RUN_LENGTH = 3
 # A commit that a slow disk held back shows no sign of its own: these looks after a change find it.
 _AGAIN_S = (0.1, 1.0)

@@ -81,10 +81,8 @@ class Following(Reading):
                     yield batch
                     if batch.position < batch.newest:
                         continue
-                left = None if end is None else end - time.monotonic()
-                if left is not None and left <= 0:
+                if not follower.wait(_left(end)):
                     return
-                follower.wait(left)
 
     async def follow_async(
         self,
@@ -134,10 +132,8 @@ class Following(Reading):
                 found = waker.look(lambda: self._changes_or_ahead(session_key, since, agent_id))
                 if found.events or found.history_gap:
                     return found
-                left = None if end is None else end - time.monotonic()
-                if left is not None and left <= 0:
+                if not waker.wait(_left(end)):
                     return None
-                waker.wait(left)
 
     def follow_notices(
         self,
@@ -158,10 +154,8 @@ class Following(Reading):
                 if opened := [notice for identity, notice in pending.items() if identity not in told]:
                     yield opened
                 told = set(pending)
-                left = None if end is None else end - time.monotonic()
-                if left is not None and left <= 0:
+                if not waker.wait(_left(end)):
                     return
-                waker.wait(left)
 
     def _start(self, chosen: EventFilter, newest: int | None) -> tuple[int, int]:
         """(the log's head, the sequence after which the newest matching events stand)."""
@@ -182,3 +176,8 @@ class Following(Reading):
                     head=version,
                 )
             return self.changes_since(session_key, since, agent_id=agent_id)
+
+
+def _left(end: float | None) -> float | None:
+    """Seconds until a monotonic instant."""
+    return None if end is None else max(0.0, end - time.monotonic())
