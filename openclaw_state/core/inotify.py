@@ -7,11 +7,11 @@ import errno
 import os
 import struct
 
-# linux/inotify.h
-_MODIFY, _ATTRIB, _MOVED_FROM, _MOVED_TO = 0x2, 0x4, 0x40, 0x80
+# linux/inotify.h; not IN_ATTRIB, because SQLite run by root sets the owner of each side file it opens
+_MODIFY, _MOVED_FROM, _MOVED_TO = 0x2, 0x40, 0x80
 _CREATE, _DELETE, _DELETE_SELF, _MOVE_SELF = 0x100, 0x200, 0x400, 0x800
 _LOST = 0x2000 | 0x4000 | 0x8000  # unmounted, queue overflow, watch removed
-_WATCHED = _MODIFY | _ATTRIB | _MOVED_FROM | _MOVED_TO | _CREATE | _DELETE | _DELETE_SELF | _MOVE_SELF
+_WATCHED = _MODIFY | _MOVED_FROM | _MOVED_TO | _CREATE | _DELETE | _DELETE_SELF | _MOVE_SELF
 _EVENT = struct.Struct("iIII")
 _BUFFER = 64 * 1024
 

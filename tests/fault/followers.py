@@ -47,6 +47,7 @@ class Running:
         self.process.wait()
         for reader in self._readers:
             reader.join(LIMIT_S)
+            assert not reader.is_alive(), "something still holds its output"
         for stream in (self.process.stdout, self.process.stderr):
             assert stream is not None
             stream.close()
