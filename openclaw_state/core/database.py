@@ -139,6 +139,7 @@ class Database:
         Only for a thread without a connection; the caller must see to it that the file was
         complete and did not change meanwhile.
         """
+        self.require_same_file()
         with translated(self.path):
             self._local.held = _Held(connect(self.path, immutable=True)[0])
         try:

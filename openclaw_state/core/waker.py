@@ -160,9 +160,10 @@ class Waker:
             rest = self._while_held(now) if self._database.connected else self._at_rest(now)
             if rest is None:
                 return True
-            if end is not None and (rest := min(rest, end - now)) <= 0:
+            left = math.inf if end is None else end - now
+            if left <= 0:
                 return False
-            rest = min(rest, FLOOR_S if self._events else POLL_S)
+            rest = min(rest, left, FLOOR_S if self._events else POLL_S)
             if self._database.connected and step < len(_BACKOFF_S):
                 rest, step = min(rest, _BACKOFF_S[step]), step + 1
             if rest < _NAP_S:
