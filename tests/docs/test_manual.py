@@ -23,6 +23,21 @@ SCHEMAS = ROOT / "openclaw_state" / "report" / "schemas"
 by_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 by_family = pytest.mark.parametrize("page", FAMILIES, ids=lambda page: page.name)
 
+# Options of several commands, which the main page explains once more.
+SHARED = {
+    "--agent",
+    "--lock-wait",
+    "--follow",
+    "--count",
+    "--timeout",
+    "--position",
+    "--exec",
+    "--exec-timeout",
+    "--exec-retry",
+    "--dry-run",
+    "--yes",
+}
+
 HOMES = {name: page for page in (*FAMILIES, MAIN) for name in pages.usages(page)}
 
 
@@ -58,7 +73,7 @@ def test_the_main_page_explains_the_shared_options() -> None:
         option
         for name in COMMANDS
         for option in walk.options(name)
-        if option.names & {"--agent", "--lock-wait", "--dry-run", "--yes"}
+        if option.names & SHARED
     }
     assert set(pages.listed_options(MAIN)) == everywhere | often | {Option(frozenset({"--keep"}), "PATH")}
 
