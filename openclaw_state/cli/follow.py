@@ -86,9 +86,9 @@ class _Tail:
         exact = saved if saved is not None else version or None
         if saved is None and request.newest is not None:
             exact = None
-        follower = log.follower(
-            waker, request.chosen, after=exact, newest=request.newest, on_gap=request.on_gap
-        )
+        # A saved position goes on from there, whatever time --since names this time.
+        chosen = request.chosen if saved is None else request.chosen._replace(later_than=None)
+        follower = log.follower(waker, chosen, after=exact, newest=request.newest, on_gap=request.on_gap)
         self._reached = follower.position
         if request.position and saved is None and request.newest == 0:
             self._save(follower.position)
