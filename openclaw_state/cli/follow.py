@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from ..core.follow import Batch, Follower, Gap
 from ..core.listing import EventFilter
@@ -86,9 +86,9 @@ class _Tail:
         exact = saved if saved is not None else version or None
         if saved is None and request.newest is not None:
             exact = None
-        follower = log.follower(
-            waker, request.chosen, after=exact, newest=request.newest, on_gap=request.on_gap
-        )
+        # A saved position goes on from there, whatever time --since names this time.
+        chosen = request.chosen if saved is None else request.chosen._replace(later_than=None)
+        follower = log.follower(waker, chosen, after=exact, newest=request.newest, on_gap=request.on_gap)
         self._reached = follower.position
         if request.position and saved is None and request.newest == 0:
             self._save(follower.position)
@@ -164,7 +164,9 @@ class _Tail:
         ]
         if self._request.on_gap == "skip":
             return Part(notes=[f"gap: {line}" for line in words])
-        return Part(text=[f"-- {line}" for line in words], records=[_gap_record(gap) for gap in gaps])
+        return Part(
+            text=[f"-- {line}" for line in words], records=[{"type": "gap", **gap.view()} for gap in gaps]
+        )
 
     def _heartbeat(self, batch: Batch) -> Part:
         now = self._call.clock()
@@ -218,16 +220,6 @@ def opening(call: Call, log: Following, waker: Waker) -> Part:
         notes.insert(0, f"database: {escape(log.path)} (chosen by {log.location.via})")
         notes.append(f"following by {waker.method}")
     return Part(notes=notes)
-
-
-def _gap_record(gap: Gap) -> dict[str, Any]:
-    return {
-        "type": "gap",
-        "sessionKey": gap.session_key,
-        "agentId": gap.agent_id,
-        "prunedMaxSequence": gap.watermark,
-        "stateVersion": gap.version,
-    }
 
 
 def _task(command: str, event: Event) -> Task:

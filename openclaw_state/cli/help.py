@@ -20,12 +20,14 @@ STATUSES = {
     ExitStatus.REFUSED: "refused by a rule, or the needed yes was not given",
     ExitStatus.BAD_DATABASE: "not a database, damaged, without a signal log, or newer than known",
     ExitStatus.NO_DATABASE: "the database file is missing or was replaced",
+    ExitStatus.UNAVAILABLE: "a command run for an event or a notice failed",
     ExitStatus.BUG: "a bug in this program",
     ExitStatus.IO_ERROR: "the disk failed or is full",
     ExitStatus.BUSY: "another process held the lock for too long; try again",
     ExitStatus.PERMISSION: "this user may not read or write the file",
-    ExitStatus.CONFIGURATION: "the surroundings lack something: agent stores, a newer SQLite",
+    ExitStatus.CONFIGURATION: "the surroundings lack something: agent stores, a program, a newer SQLite",
     ExitStatus.TIMED_OUT: "--timeout passed",
+    ExitStatus.HUNG_UP: "hung up (SIGHUP)",
     ExitStatus.INTERRUPTED: "interrupted (SIGINT)",
     ExitStatus.TERMINATED: "terminated (SIGTERM)",
 }
@@ -56,7 +58,8 @@ text    for people. Tables keep their columns; notes and counts go to stderr. Co
 json    one document: schema, ok, database (path and rule), the members of the command,
         warnings. Times are epoch milliseconds, names end in At. Members are only added.
         A failure is a document too: ok false, error with code, message and hint.
-jsonl   one JSON object a row.
+jsonl   one JSON object a row. Where a command follows, json is the same: a line with type is
+        a heartbeat or a gap, a line with ok false the failure that ended it.
 tsv     a line of field names, then one line a row; tab, newline and backslash are escaped.
 --fields A,B chooses and orders the fields of rows (tsv unless --format jsonl)."""
 

@@ -16,6 +16,7 @@ from ..report import jsonout
 from ..report.escape import escape
 from .app import PROGRAM, family_overview, is_family, load, overview, resolve
 from .options import Call, Part, Result, Stream
+from .stream import StopError
 from .terminal import Terminal
 
 CONTROL_TEXT = ("-h", "--help")
@@ -65,6 +66,8 @@ def run(argv: Sequence[str], terminal: Terminal) -> int:
         return _call(name, arguments, terminal)
     except StateError as error:
         return _fail(name, error, argv, terminal)
+    except StopError as stopped:
+        return _stopped(stopped, terminal)
     except (BrokenPipeError, SystemExit):  # the latter from Typer, when nobody reads its help
         return ExitStatus.OK
     except KeyboardInterrupt:
@@ -117,8 +120,6 @@ def _show(call: Call, result: Result) -> None:
 
 def _show_stream(call: Call, stream: Stream) -> int:
     """Print a stream part by part, each flushed before what comes after it."""
-    from .stream import StopError
-
     out, err = call.terminal.stdout, call.terminal.stderr
     fields = call.fields or stream.fields
     quiet = call.flag("quiet")
@@ -133,11 +134,16 @@ def _show_stream(call: Call, stream: Stream) -> int:
                 err.flush()
             part.after()
     except StopError as stopped:
-        out.flush()
-        if stopped.note and not quiet:
-            _write(err, [stopped.note + "\n"])
-        return 128 + stopped.number
+        stopped.note = "" if quiet else stopped.note
+        raise
     return ExitStatus.OK
+
+
+def _stopped(stopped: StopError, terminal: Terminal) -> int:
+    """Say where a signal ended it; the status says which signal."""
+    terminal.stdout.flush()
+    _write(terminal.stderr, [f"{stopped.note}\n"] if stopped.note else [])
+    return 128 + stopped.number
 
 
 def _printed_part(call: Call, part: Part, fields: Sequence[str]) -> Iterator[str]:

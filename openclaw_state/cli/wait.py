@@ -29,5 +29,5 @@ def await_change(call: Call, changed: Callable[[Following], bool]) -> Following:
         error.hint = "the same command waits again; nothing is lost between two calls"
         raise
     except StopError as stopped:
-        stopped.note = "stopped: nothing had changed"
+        stopped.note = "" if call.flag("quiet") else "stopped: nothing had changed"
         raise

@@ -67,9 +67,9 @@ def check_document(document: Mapping[str, Any]) -> None:
     check(document, schemas()[name])
 
 
-def check_row(command: str, row: Mapping[str, Any]) -> None:
-    """Hold one JSON line to what the command's schema says about rows."""
-    reference = schemas()[command.replace(" ", "-")]["$id"] + "#/$defs/row"
+def check_row(command: str, row: Mapping[str, Any], *, kind: str = "row") -> None:
+    """Hold one JSON line to what the command's schema says about rows, or records of a follower."""
+    reference = f"{schemas()[command.replace(' ', '-')]['$id']}#/$defs/{kind}"
     check(row, {"$ref": reference, "unevaluatedProperties": False})
 
 

@@ -23,6 +23,21 @@ SCHEMAS = ROOT / "openclaw_state" / "report" / "schemas"
 by_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 by_family = pytest.mark.parametrize("page", FAMILIES, ids=lambda page: page.name)
 
+# Options of several commands, which the main page explains once more.
+SHARED = {
+    "--agent",
+    "--lock-wait",
+    "--follow",
+    "--count",
+    "--timeout",
+    "--position",
+    "--exec",
+    "--exec-timeout",
+    "--exec-retry",
+    "--dry-run",
+    "--yes",
+}
+
 HOMES = {name: page for page in (*FAMILIES, MAIN) for name in pages.usages(page)}
 
 
@@ -54,12 +69,7 @@ def test_a_family_explains_its_commands_and_their_options(page: Path) -> None:
 
 def test_the_main_page_explains_the_shared_options() -> None:
     everywhere = walk.common_options()
-    often = {
-        option
-        for name in COMMANDS
-        for option in walk.options(name)
-        if option.names & {"--agent", "--lock-wait", "--dry-run", "--yes"}
-    }
+    often = {option for name in COMMANDS for option in walk.options(name) if option.names & SHARED}
     assert set(pages.listed_options(MAIN)) == everywhere | often | {Option(frozenset({"--keep"}), "PATH")}
 
 
@@ -107,6 +117,13 @@ def test_the_members_of_a_failure_are_those_of_its_schema() -> None:
     schema = json.loads((SCHEMAS / "error.json").read_text("utf-8"))
     listed = pages.members(FORMATS, "DESCRIPTION")["A failure"]
     assert listed == set(schema["properties"]["error"]["properties"])
+
+
+@pytest.mark.parametrize("record", ["heartbeat", "gap"])
+def test_the_members_of_a_record_are_those_of_its_schema(record: str) -> None:
+    schema = json.loads((SCHEMAS / "tail.json").read_text("utf-8"))
+    listed = pages.members(FORMATS, "FOLLOWING")[record.title()]
+    assert listed == set(schema["$defs"][record]["properties"])
 
 
 def _members(schema: dict[str, Any], root: dict[str, Any]) -> set[str]:
