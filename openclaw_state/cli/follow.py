@@ -17,9 +17,9 @@ from ..report.views import EVENT_FIELDS, event_view
 from ..timespec import Point, format_clock
 from .hooks import Task, chosen_runner, in_environment
 from .look import require_known, style_of
-from .options import Call, Part, Stream
+from .options import Call, Part, StopError, Stream
 from .position import Position
-from .stream import StopError, Vigil
+from .stream import Vigil
 
 
 class Request(NamedTuple):

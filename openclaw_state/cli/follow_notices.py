@@ -16,9 +16,9 @@ from .follow import opening
 from .hooks import Task, chosen_runner, deliverer, in_environment
 from .look import style_of
 from .notices import GATEWAY_PROGRAM
-from .options import Call, Part, Stream
+from .options import Call, Part, StopError, Stream
 from .overview import queue_warnings
-from .stream import StopError, Vigil
+from .stream import Vigil
 
 _EVENT = ("system", "event")
 Identity = tuple[str, str, int]

@@ -15,8 +15,7 @@ from ..errors import ExitStatus, StateError, UsageError
 from ..report import jsonout
 from ..report.escape import escape
 from .app import PROGRAM, family_overview, is_family, load, overview, resolve
-from .options import Call, Part, Result, Stream
-from .stream import StopError
+from .options import Call, Part, Result, StopError, Stream
 from .terminal import Terminal
 
 CONTROL_TEXT = ("-h", "--help")

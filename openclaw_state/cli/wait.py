@@ -7,8 +7,8 @@ from collections.abc import Callable
 from ..errors import TimedOutError
 from ..log.following import Following
 from ..report.escape import escape
-from .options import Call
-from .stream import StopError, Vigil
+from .options import Call, StopError
+from .stream import Vigil
 
 
 def await_change(call: Call, changed: Callable[[Following], bool]) -> Following:
