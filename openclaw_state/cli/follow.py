@@ -73,9 +73,8 @@ class _Tail:
             raise
 
     def _open(self) -> Following:
-        waited = self._call.location()
         log = self._vigil.open()
-        if not waited.embedded:
+        if not self._vigil.new_file:
             for key in self._request.chosen.session_keys:
                 require_known(log, key)
         return log

@@ -125,9 +125,11 @@ def _awaited(call: Call, key: str, point: Point) -> Reading:
 
     since: int | None = None
 
-    def changed(log: Reading) -> bool:
+    def changed(log: Reading, new_file: bool) -> bool:
         nonlocal since
         with log.snapshot():
+            if new_file and not log.session_known(key):
+                return False
             if since is None:
                 require_known(log, key)
                 since = _since(log, key, log.resolve_agent(key, call.agent), point)

@@ -41,6 +41,8 @@ class Vigil:
         self._output = _pipe_behind(call)
         self._signal = 0
         self._saved: dict[signal.Signals, Any] = {}
+        # Was the tool's own file made only while it was waited for?
+        self.new_file = False
         self.child: int | None = None
 
     def __enter__(self) -> Self:
@@ -63,6 +65,7 @@ class Vigil:
 
         location = self._call.location()
         if location.embedded and is_blank(location.path):
+            self.new_file = True
             self._call.terminal.stderr.write(f"waiting for {escape(location.path)} to be created\n")
             self._call.terminal.stderr.flush()
             while is_blank(location.path):

@@ -11,8 +11,8 @@ from .options import Call, StopError
 from .stream import Vigil
 
 
-def await_change(call: Call, changed: Callable[[Following], bool]) -> Following:
-    """The open log, once `changed` finds what was waited for.
+def await_change(call: Call, changed: Callable[[Following, bool], bool]) -> Following:
+    """The open log, once `changed` finds what was waited for; it also hears whether the file is new.
 
     Raises TimedOutError after --timeout, StopError by signal, and what `changed` raises.
     """
@@ -20,7 +20,7 @@ def await_change(call: Call, changed: Callable[[Following], bool]) -> Following:
         with Vigil(call) as vigil:
             log = vigil.open()
             with log.waker() as waker:
-                while not waker.look(lambda: changed(log)):
+                while not waker.look(lambda: changed(log, vigil.new_file)):
                     while not vigil.wait(waker):
                         pass
             return log
