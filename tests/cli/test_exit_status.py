@@ -230,7 +230,7 @@ def failing_command(world: World) -> Outcome:
 
 @reaches(ExitStatus.TIMED_OUT)
 def nothing_to_follow(world: World) -> Outcome:
-    return world.cli.process("tail", "-f", "-n", 0, "--timeout", "100ms", "--json")
+    return world.cli.process("tail", "-f", "--position", "new", "--timeout", "100ms", "--json")
 
 
 @reaches(ExitStatus.TIMED_OUT)
