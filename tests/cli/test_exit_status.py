@@ -223,6 +223,16 @@ def sweep_without_agent_stores(world: World) -> Outcome:
     return world.cli.process("notices", "sweep", "--db", copy, "--json")
 
 
+@reaches(ExitStatus.UNAVAILABLE)
+def failing_command(world: World) -> Outcome:
+    return world.cli.process("tail", "-f", "-n", 1, "--exec", "exit 4", "--json")
+
+
+@reaches(ExitStatus.TIMED_OUT)
+def nothing_to_follow(world: World) -> Outcome:
+    return world.cli.process("tail", "-f", "--position", "new", "--timeout", "100ms", "--json")
+
+
 @reaches(ExitStatus.TIMED_OUT)
 def run_past_its_timeout(world: World) -> Outcome:
     argv = ["--parent", PARENT, "--child", CHILD, "--timeout", "100ms", "--json"]
@@ -238,6 +248,11 @@ def interrupted_by(world: World, number: signal.Signals) -> Outcome:
         status = process.wait(60)
         assert status == -number, "not ended by the signal itself"
         return Outcome(128 + number, first, process.stderr.read())
+
+
+@reaches(ExitStatus.HUNG_UP)
+def hung_up(world: World) -> Outcome:
+    return interrupted_by(world, signal.SIGHUP)
 
 
 @reaches(ExitStatus.INTERRUPTED)
