@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from .core.follow import Batch, Gap
     from .core.listing import EventFilter
     from .errors import StateError
     from .log.signal_log import SignalLog
@@ -20,6 +21,8 @@ _HOMES = {
     "SignalLog": "log.signal_log",
     "StateError": "errors",
     "EventFilter": "core.listing",
+    "Batch": "core.follow",
+    "Gap": "core.follow",
     **dict.fromkeys(
         (
             "Changes",
@@ -38,11 +41,13 @@ _HOMES = {
 }
 
 __all__ = [
+    "Batch",
     "Changes",
     "Cursor",
     "CursorReport",
     "Event",
     "EventFilter",
+    "Gap",
     "Head",
     "Limits",
     "Link",

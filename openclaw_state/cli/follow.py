@@ -74,6 +74,7 @@ class _Tail:
 
     def _open(self) -> Following:
         log = self._vigil.open()
+        self._database = log.path
         if not self._vigil.new_file:
             for key in self._request.chosen.session_keys:
                 require_known(log, key)
@@ -95,7 +96,7 @@ class _Tail:
 
     def _batches(self, follower: Follower) -> Iterator[Part]:
         while True:
-            batch = follower.read()
+            batch = self._vigil.patiently(follower.read)
             yield from self._told(batch)
             if self._left == 0:
                 return
@@ -147,7 +148,7 @@ class _Tail:
         for event in events:
             self._vigil.check()
             try:
-                self._runner.run(_task(self._command or "", event), self._vigil)
+                self._runner.run(_task(self._database, self._command or "", event), self._vigil)
             except HookError as error:
                 error.hint = self._where()
                 error.details |= {"sequence": event.sequence}
@@ -221,7 +222,7 @@ def opening(call: Call, log: Following, waker: Waker) -> Part:
     return Part(notes=notes)
 
 
-def _task(command: str, event: Event) -> Task:
+def _task(database: str, command: str, event: Event) -> Task:
     values: Mapping[str, object] = {
         "SESSION_KEY": event.session_key,
         "AGENT_ID": event.agent_id,
@@ -231,4 +232,4 @@ def _task(command: str, event: Event) -> Task:
         "ACTOR_ID": event.actor_id,
         "RUN_ID": event.run_id,
     }
-    return Task(f"event {event.sequence}", command, in_environment(values), event_view(event))
+    return Task(f"event {event.sequence}", command, in_environment(database, values), event_view(event))

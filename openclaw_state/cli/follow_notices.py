@@ -78,7 +78,8 @@ class _Notices:
 
     def _opened(self, log: Following, waker: Waker) -> Iterator[Part]:
         while True:
-            pending = {one.identity: one for one in waker.look(lambda: log.notices(self._request.watcher))}
+            found = self._vigil.patiently(lambda: waker.look(lambda: log.notices(self._request.watcher)))
+            pending = {notice.identity: notice for notice in found}
             self._announced &= pending.keys()
             for identity, notice in pending.items():
                 if identity not in self._announced and not self._is_kept_back(notice):
@@ -146,7 +147,7 @@ class _Notices:
             "WAKE": notice.wake,
             "TEXT": notice.text,
         }
-        return Task(what, self._command, in_environment(values), notice_view(notice))
+        return Task(what, self._command, in_environment(log.path, values), notice_view(notice))
 
     def _change(self) -> SignalLog:
         return self._call.changing()

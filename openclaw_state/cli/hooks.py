@@ -34,8 +34,11 @@ class Task(NamedTuple):
 class Runner:
     """Runs one command at a time, and again where that was asked for."""
 
-    def __init__(self, *, timeout_ms: int | None = None, retries: int | None = 0) -> None:
+    def __init__(
+        self, environ: Mapping[str, str], *, timeout_ms: int | None = None, retries: int | None = 0
+    ) -> None:
         """retries: how often a failed command is run again; None for as long as it takes."""
+        self._environ = environ
         self._timeout_ms = timeout_ms
         self._retries = retries
 
@@ -48,6 +51,7 @@ class Runner:
             vigil.check()
             if pause is None:
                 raise HookError(f"the command for {task.what} {failure}", hint="nothing after it was run")
+            vigil.say(f"the command for {task.what} {failure}; it is run again in {pause:.0f} s")
             vigil.pause(pause)
 
     def _attempt(self, task: Task, vigil: Vigil) -> str | None:
@@ -56,7 +60,7 @@ class Runner:
             process = subprocess.Popen(
                 task.command,
                 shell=isinstance(task.command, str),
-                env={**os.environ, **task.environ},
+                env={**self._environ, **task.environ},
                 stdin=subprocess.PIPE if task.document is not None else subprocess.DEVNULL,
                 process_group=0,
             )
@@ -80,7 +84,9 @@ def chosen_runner(call: Call) -> Runner:
         call.refuse_alone("exec_timeout", "exec_retry", needs="--exec")
     timeout = call.flag("exec_timeout")
     return Runner(
-        timeout_ms=None if timeout is None else parse_duration(timeout), retries=call.flag("exec_retry")
+        call.terminal.environ,
+        timeout_ms=None if timeout is None else parse_duration(timeout),
+        retries=call.flag("exec_retry"),
     )
 
 
@@ -94,15 +100,23 @@ def deliverer(call: Call) -> Runner:
             f"--deliver {GATEWAY_PROGRAM} needs the program {GATEWAY_PROGRAM}, which is not on PATH",
             hint="install OpenClaw for this user, or use --exec",
         )
+    call.refuse_alone("exec_retry", needs="--exec")
     timeout = call.flag("exec_timeout")
-    return Runner(timeout_ms=parse_duration(timeout) if timeout else _DELIVERY_TIMEOUT_MS, retries=None)
+    return Runner(
+        call.terminal.environ,
+        timeout_ms=parse_duration(timeout) if timeout else _DELIVERY_TIMEOUT_MS,
+        retries=None,
+    )
 
 
-def in_environment(values: Mapping[str, object]) -> dict[str, str]:
-    """Values as OPENCLAW_STATE_* variables; None is left out, NUL cannot stand in one."""
+def in_environment(database: str, values: Mapping[str, object]) -> dict[str, str]:
+    """Values as OPENCLAW_STATE_* variables; None is left out, NUL cannot stand in one.
+
+    The database that is followed is also the one that this program, run by the command, opens.
+    """
     return {
         f"OPENCLAW_STATE_{name}": str(value).replace("\0", "\ufffd")
-        for name, value in values.items()
+        for name, value in {"DB": database, **values}.items()
         if value is not None
     }
 

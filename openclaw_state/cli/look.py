@@ -61,13 +61,13 @@ def version(
     )
 
 
-def parse_count(text: str | None, option: str) -> int | None:
+def parse_count(text: str | None, option: str, *, least: int = 1) -> int | None:
     """The number of -n: a whole number, or `all` (None)."""
     if text is None or text == "all":
         return None
     count = whole_number(text)
-    if not count:
-        raise UsageError(f"{option} is a whole number above 0 or all, not {text!r}")
+    if count is None or count < least:
+        raise UsageError(f"{option} is a whole number from {least} on, or all, not {text!r}")
     return count
 
 

@@ -8,10 +8,12 @@ import signal
 import stat
 import threading
 import time
+from collections.abc import Callable
+from contextlib import suppress
 from types import FrameType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
-from ..errors import TimedOutError
+from ..errors import BusyError, TimedOutError
 from ..report.escape import escape
 from ..timespec import parse_duration
 from .options import Call, StopError
@@ -22,6 +24,9 @@ if TYPE_CHECKING:
 
 STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _CREATION_POLL_S = 0.25
+_BUSY_PAUSE_S = 1.0
+
+T = TypeVar("T")
 
 
 class Vigil:
@@ -66,8 +71,7 @@ class Vigil:
         location = self._call.location()
         if location.embedded and is_blank(location.path):
             self.new_file = True
-            self._call.terminal.stderr.write(f"waiting for {escape(location.path)} to be created\n")
-            self._call.terminal.stderr.flush()
+            self.say(f"waiting for {escape(location.path)} to be created")
             while is_blank(location.path):
                 self.pause(_CREATION_POLL_S)
         return self._call.follow(location)
@@ -87,6 +91,20 @@ class Vigil:
         if not changed and self._left() == 0:
             raise TimedOutError(f"nothing more came within {self._timeout}")
         return changed
+
+    def say(self, words: str) -> None:
+        """A note on stderr, at once."""
+        if not self._call.flag("quiet"):
+            self._call.terminal.stderr.write(f"{words}\n")
+            self._call.terminal.stderr.flush()
+
+    def patiently(self, look: Callable[[], T]) -> T:
+        """Look, again and again while another process holds the lock: a follower has time."""
+        while True:
+            try:
+                return look()
+            except BusyError:
+                self.pause(_BUSY_PAUSE_S)
 
     def heartbeat_due(self) -> bool:
         """Has the stream been silent for long enough?"""
@@ -122,7 +140,8 @@ class Vigil:
         signal.signal(number, signal.SIG_DFL)
         os.write(self._asking, b"!")
         if self.child is not None:
-            os.killpg(self.child, number)
+            with suppress(ProcessLookupError):
+                os.killpg(self.child, number)
 
 
 def _pipe_behind(call: Call) -> int | None:

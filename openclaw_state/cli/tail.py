@@ -73,7 +73,7 @@ def tail(
         until=last.instant if last else None,
     )
     if call.flag("follow") or position:
-        newest = parse_count(lines_, "-n")
+        newest = parse_count(lines_, "-n", least=0)
         if lines_ is None and first is None:
             newest = 0 if position else int(DEFAULT_LINES)
         from .follow import Request, follow

@@ -20,7 +20,7 @@ def await_change(call: Call, changed: Callable[[Following, bool], bool]) -> Foll
         with Vigil(call) as vigil:
             log = vigil.open()
             with log.waker() as waker:
-                while not waker.look(lambda: changed(log, vigil.new_file)):
+                while not vigil.patiently(lambda: waker.look(lambda: changed(log, vigil.new_file))):
                     while not vigil.wait(waker):
                         pass
             return log

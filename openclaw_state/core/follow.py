@@ -78,8 +78,8 @@ class Follower:
         """What is there now after the position, at most 500 events; the position moves behind it.
 
         Raises HistoryGapError when events after the position are gone and on_gap is `fail`,
-        AheadError when the log has not reached the position, NoDatabaseError when the file was
-        removed or replaced.
+        AheadError when the log has not reached the position, BusyError, NoDatabaseError when the
+        file was removed or replaced.
         """
         batch = self.waker.look(self._read)
         self._told.update({(gap.session_key, gap.agent_id): gap.watermark for gap in batch.gaps})
@@ -96,7 +96,7 @@ class Follower:
         with self._reading() as connection:
             newest = changes.newest_sequence(connection)
             if newest < self.position:
-                raise _went_back(self.position, newest)
+                raise _ahead(self.position, newest)
             if newest == self.position:
                 return Batch((), newest, newest)
             found = events_between(connection, self._chosen, self.position, newest)
@@ -133,9 +133,9 @@ def _gone(gaps: tuple[Gap, ...], position: int) -> HistoryGapError:
     )
 
 
-def _went_back(position: int, newest: int) -> AheadError:
+def _ahead(position: int, newest: int) -> AheadError:
     return AheadError(
-        f"the log's newest sequence is {newest}, and {position} was already read: it went back",
+        f"the log has only reached sequence {newest}, {position} lies ahead of it",
         hint="was an older copy restored? read the sessions again, then follow from the new head",
         requested=position,
         head=newest,

@@ -105,14 +105,11 @@ class Waker:
         """Ask something of the database in its present state.
 
         A file that nobody has open is read without making side files beside it. Raises what
-        the question raises; NoDatabaseError when the file was removed or replaced.
+        the question raises; BusyError; NoDatabaseError when the file was removed or replaced.
         """
         while True:
             try:
                 return self._look(question)
-            except BusyError:
-                # A follower has time: whoever holds the lock for seconds will let go of it.
-                time.sleep(FLOOR_S)
             except _DisturbedError:
                 continue
 
@@ -202,7 +199,10 @@ class Waker:
         return None
 
     def _committed(self) -> bool:
-        return self._version != self._database.data_version()
+        try:
+            return self._version != self._database.data_version()
+        except BusyError:  # only beside a rollback journal, while another connection commits
+            return False
 
     def _changed(self, now: float) -> bool:
         self._run = self._run + 1 if now - self._changed_at <= _RUN_S else 0

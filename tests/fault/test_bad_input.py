@@ -52,7 +52,7 @@ REFUSALS = [
         for text, words in SINCE.items()
     ),
     *(
-        Refusal((name, "-n", text), "is a whole number above 0 or all")
+        Refusal((name, "-n", text), "is a whole number from 1 on, or all")
         for name in ("tail", "list")
         for text in LINES
     ),

@@ -93,13 +93,13 @@ def test_an_older_copy_restored_in_place_ends_it_with_5(path: Path) -> None:
             with closing(sqlite3.connect(path)) as target:
                 copy.backup(target)
             ended = follower.end()
-    assert_says(ended, 5, "newest sequence is 2, and 5 was already read: it went back", "older copy")
+    assert_says(ended, 5, "the log has only reached sequence 2, 5 lies ahead of it", "older copy")
 
 
 def test_a_position_ahead_of_the_log_is_refused(path: Path, tmp_path: Path) -> None:
     (tmp_path / "position").write_text("7\n")
     with Running(*FOLLOW, "--position-file", tmp_path / "position", db=path) as follower:
-        assert_says(follower.end(), 5, "newest sequence is 2, and 7 was already read")
+        assert_says(follower.end(), 5, "only reached sequence 2, 7 lies ahead")
     assert (tmp_path / "position").read_text() == "7\n"
 
 
@@ -221,3 +221,16 @@ def test_a_disk_full_while_the_position_is_saved_is_74_and_says_how_to_go_on(
     assert [f'"sequence":{newest},' in rows[0], '"code":"io_error"' in rows[-1]] == [True, True]
     with Running("tail", *words, "--json", db=path, XDG_STATE_HOME=str(state)) as again:
         assert [dumps(row) for row in [again.row()]] == rows[:1]
+
+
+def test_a_lock_held_for_long_delays_it_and_ends_nothing(path: Path) -> None:
+    change(path, "PRAGMA journal_mode = DELETE")
+    with Running(*FOLLOW, db=path) as follower, closing(sqlite3.connect(path, isolation_level=None)) as other:
+        read_to(follower, 2)
+        other.execute("BEGIN EXCLUSIVE")
+        other.execute("UPDATE session_state_heads SET updated_at = updated_at + 1")
+        time.sleep(6.0)
+        assert follower.process.poll() is None
+        other.execute("COMMIT")
+        read_to(follower, append(path))
+        assert follower.end(signal.SIGTERM)[0] == -signal.SIGTERM

@@ -13,9 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from openclaw_state import EventFilter, Limits, SignalLog
+from openclaw_state import Batch, EventFilter, Gap, Limits, SignalLog
 from openclaw_state.core import inotify
-from openclaw_state.core.follow import Batch, Gap
 from openclaw_state.errors import AheadError, HistoryGapError, NoDatabaseError, UsageError
 from tests.support import CHILD, PARENT, goal, note, statements
 
@@ -174,7 +173,7 @@ def test_an_unknown_way_with_gaps_is_refused(path: Path) -> None:
 
 
 def test_a_log_that_went_back_is_an_error(path: Path) -> None:
-    with SignalLog(path) as log, pytest.raises(AheadError, match="newest sequence is 0, and 5"):
+    with SignalLog(path) as log, pytest.raises(AheadError, match="only reached sequence 0, 5 lies ahead"):
         next(log.follow(after=5))
 
 
