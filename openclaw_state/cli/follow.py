@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from ..core.follow import Batch, Follower, Gap
 from ..core.listing import EventFilter
@@ -100,10 +100,12 @@ class _Tail:
             yield from self._told(batch)
             if self._left == 0:
                 return
+            if self._is_past_end(batch):
+                return
             if batch.position < batch.newest:
                 self._vigil.check()
                 continue
-            if not self._call.flag("follow") or self._is_past_end(batch):
+            if not self._call.flag("follow"):
                 return
             while not self._vigil.wait(follower.waker, timeout=self._until_instant()):
                 if self._until_instant() == 0:
@@ -162,9 +164,10 @@ class _Tail:
             f"{escape(gap.session_key)} lost its events up to {gap.watermark}; its version is {gap.version}"
             for gap in gaps
         ]
-        if self._request.on_gap == "skip":
+        if self._request.on_gap == "skip" or self._call.format == "tsv":
             return Part(notes=[f"gap: {line}" for line in words])
-        return Part(text=[f"-- {line}" for line in words], records=[_gap_record(gap) for gap in gaps])
+        records = [{"type": "gap", **gap.view()} for gap in gaps]
+        return Part(text=[f"-- {line}" for line in words], records=records)
 
     def _heartbeat(self, batch: Batch) -> Part:
         now = self._call.clock()
@@ -178,7 +181,9 @@ class _Tail:
         until = self._request.until
         if until is None:
             return False
-        return batch.newest >= until.version if until.version is not None else self._until_instant() == 0
+        if until.version is not None:
+            return batch.position >= until.version
+        return batch.position == batch.newest and self._until_instant() == 0
 
     def _until_instant(self) -> float | None:
         """Seconds until the instant of --until."""
@@ -218,16 +223,6 @@ def opening(call: Call, log: Following, waker: Waker) -> Part:
         notes.insert(0, f"database: {escape(log.path)} (chosen by {log.location.via})")
         notes.append(f"following by {waker.method}")
     return Part(notes=notes)
-
-
-def _gap_record(gap: Gap) -> dict[str, Any]:
-    return {
-        "type": "gap",
-        "sessionKey": gap.session_key,
-        "agentId": gap.agent_id,
-        "prunedMaxSequence": gap.watermark,
-        "stateVersion": gap.version,
-    }
 
 
 def _task(command: str, event: Event) -> Task:

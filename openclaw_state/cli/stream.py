@@ -8,10 +8,11 @@ import signal
 import stat
 import threading
 import time
+from contextlib import suppress
 from types import FrameType
 from typing import TYPE_CHECKING, Any, Self
 
-from ..errors import TimedOutError
+from ..errors import TimedOutError, UsageError
 from ..report.escape import escape
 from ..timespec import parse_duration
 from .options import Call
@@ -46,6 +47,8 @@ class Vigil:
         self._timeout = timeout = call.flag("timeout")
         self._end = None if timeout is None else time.monotonic() + parse_duration(timeout) / 1000
         self._heartbeat = None if heartbeat is None else parse_duration(heartbeat) / 1000
+        if self._heartbeat == 0:
+            raise UsageError("--heartbeat is a silence longer than 0", hint="for example --heartbeat 30s")
         self._spoke_at = time.monotonic()
         self._output = _pipe_behind(call)
         self._signal = 0
@@ -84,14 +87,14 @@ class Vigil:
         Raises StopError, TimedOutError, or BrokenPipeError when nobody reads the output any more.
         """
         self.check()
+        if self._left() == 0:
+            raise TimedOutError(f"nothing more came within {self._timeout}")
         limits = [limit for limit in (self._until_heartbeat(), self._left(), timeout) if limit is not None]
         closing = () if self._output is None else (self._output,)
         changed = waker.wait(min(limits, default=None), (self._asked,), closing=closing)
         self.check()
         if self._output is not None and _is_closed(self._output):
             raise BrokenPipeError
-        if not changed and self._left() == 0:
-            raise TimedOutError(f"nothing more came within {self._timeout}")
         return changed
 
     def heartbeat_due(self) -> bool:
@@ -128,7 +131,8 @@ class Vigil:
         signal.signal(number, signal.SIG_DFL)
         os.write(self._asking, b"!")
         if self.child is not None:
-            os.killpg(self.child, number)
+            with suppress(ProcessLookupError):
+                os.killpg(self.child, number)
 
 
 def _pipe_behind(call: Call) -> int | None:

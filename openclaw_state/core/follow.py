@@ -9,7 +9,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ..errors import AheadError, HistoryGapError
 from ..model import Event
@@ -25,6 +25,15 @@ class Gap(NamedTuple):
     agent_id: str
     watermark: int
     version: int
+
+    def view(self) -> dict[str, Any]:
+        """The gap as JSON shows it."""
+        return {
+            "sessionKey": self.session_key,
+            "agentId": self.agent_id,
+            "prunedMaxSequence": self.watermark,
+            "stateVersion": self.version,
+        }
 
 
 class Batch(NamedTuple):
@@ -120,7 +129,7 @@ def _gone(gaps: tuple[Gap, ...], position: int) -> HistoryGapError:
         hint=f"read these sessions again, then go on with --since {gaps[-1].watermark}"
         " (--on-gap snapshot or skip goes on by itself)",
         position=position,
-        gaps=[gap._asdict() for gap in gaps],
+        gaps=[gap.view() for gap in gaps],
     )
 
 
