@@ -73,6 +73,15 @@ def check_row(command: str, row: Mapping[str, Any]) -> None:
     check(row, {"$ref": reference, "unevaluatedProperties": False})
 
 
+def check_record(command: str, record: Mapping[str, Any]) -> None:
+    """Hold one JSON line of a following command to its schema: a row, a heartbeat or a gap."""
+    if "type" not in record:
+        check_row(command, record)
+        return
+    reference = schemas()[command]["$id"] + f"#/$defs/{record['type']}"
+    check(record, {"$ref": reference, "unevaluatedProperties": False})
+
+
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """What a run left: its status and what it wrote."""
