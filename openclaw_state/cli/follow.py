@@ -100,10 +100,12 @@ class _Tail:
             yield from self._told(batch)
             if self._left == 0:
                 return
+            if self._is_past_end(batch):
+                return
             if batch.position < batch.newest:
                 self._vigil.check()
                 continue
-            if not self._call.flag("follow") or self._is_past_end(batch):
+            if not self._call.flag("follow"):
                 return
             while not self._vigil.wait(follower.waker, timeout=self._until_instant()):
                 if self._until_instant() == 0:
@@ -162,11 +164,10 @@ class _Tail:
             f"{escape(gap.session_key)} lost its events up to {gap.watermark}; its version is {gap.version}"
             for gap in gaps
         ]
-        if self._request.on_gap == "skip":
+        if self._request.on_gap == "skip" or self._call.format == "tsv":
             return Part(notes=[f"gap: {line}" for line in words])
-        return Part(
-            text=[f"-- {line}" for line in words], records=[{"type": "gap", **gap.view()} for gap in gaps]
-        )
+        records = [{"type": "gap", **gap.view()} for gap in gaps]
+        return Part(text=[f"-- {line}" for line in words], records=records)
 
     def _heartbeat(self, batch: Batch) -> Part:
         now = self._call.clock()
@@ -180,7 +181,9 @@ class _Tail:
         until = self._request.until
         if until is None:
             return False
-        return batch.newest >= until.version if until.version is not None else self._until_instant() == 0
+        if until.version is not None:
+            return batch.position >= until.version
+        return batch.position == batch.newest and self._until_instant() == 0
 
     def _until_instant(self) -> float | None:
         """Seconds until the instant of --until."""

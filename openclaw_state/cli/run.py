@@ -122,12 +122,11 @@ def _show_stream(call: Call, stream: Stream) -> int:
     out, err = call.terminal.stdout, call.terminal.stderr
     fields = call.fields or stream.fields
     quiet = call.flag("quiet")
-    if call.format == "tsv" and not quiet:
-        _write(out, jsonout.tsv((), fields))
+    heads = jsonout.tsv((), fields) if call.format == "tsv" else iter(())
     try:
         for part in stream.parts:
             if not quiet:
-                _write(out, _printed_part(call, part, fields))
+                _write(out, itertools.chain(heads, _printed_part(call, part, fields)))
                 out.flush()
                 _write(err, (note + "\n" for note in part.notes))
                 err.flush()

@@ -13,7 +13,7 @@ from contextlib import suppress
 from types import FrameType
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
-from ..errors import BusyError, TimedOutError
+from ..errors import BusyError, TimedOutError, UsageError
 from ..report.escape import escape
 from ..timespec import parse_duration
 from .options import Call, StopError
@@ -42,6 +42,8 @@ class Vigil:
         self._timeout = timeout = call.flag("timeout")
         self._end = None if timeout is None else time.monotonic() + parse_duration(timeout) / 1000
         self._heartbeat = None if heartbeat is None else parse_duration(heartbeat) / 1000
+        if self._heartbeat == 0:
+            raise UsageError("--heartbeat is a silence longer than 0", hint="for example --heartbeat 30s")
         self._spoke_at = time.monotonic()
         self._output = _pipe_behind(call)
         self._signal = 0
@@ -82,14 +84,14 @@ class Vigil:
         Raises StopError, TimedOutError, or BrokenPipeError when nobody reads the output any more.
         """
         self.check()
+        if self._left() == 0:
+            raise TimedOutError(f"nothing more came within {self._timeout}")
         limits = [limit for limit in (self._until_heartbeat(), self._left(), timeout) if limit is not None]
         closing = () if self._output is None else (self._output,)
         changed = waker.wait(min(limits, default=None), (self._asked,), closing=closing)
         self.check()
         if self._output is not None and _is_closed(self._output):
             raise BrokenPipeError
-        if not changed and self._left() == 0:
-            raise TimedOutError(f"nothing more came within {self._timeout}")
         return changed
 
     def say(self, words: str) -> None:

@@ -58,6 +58,8 @@ def tail(
     ] = None,
 ) -> Result | Stream:
     """Print events in order: the newest ten, or all after --since; with -f also those to come."""
+    if on_gap not in (None, *ON_GAP):
+        raise UsageError(f"--on-gap is one of {', '.join(ON_GAP)}, not {on_gap!r}")
     first = _point(call, since)
     last = _point(call, until)
     position = _position(call, call.flag("position"), position_file)
