@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Annotated
 
 import typer
@@ -83,3 +83,9 @@ def tail(
 
 def _point(call: Call, text: str | None) -> Point | None:
     return None if text is None else parse_point(text, now=call.now, utc=call.utc)
+
+
+def follow_plain(call: Call, keys: Sequence[str]) -> Result:
+    """Stand-in until `tail -f` is here: the newest ten events, and no following."""
+    events = call.read().events(EventFilter(session_keys=tuple(keys), agent_id=call.agent), newest=10)
+    return Result("tail", {}, text=(event_line(event, style_of(call)) for event in events))

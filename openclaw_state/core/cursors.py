@@ -71,7 +71,8 @@ def select_pending(
         values += [chosen.containing] * 2
     if chosen.agent_id is not None:
         parts.append(
-            "EXISTS (SELECT 1 FROM session_state_heads WHERE session_key = target_session_key AND agent_id = ?)"
+            "EXISTS (SELECT 1 FROM session_state_heads"
+            " WHERE session_key = target_session_key AND agent_id = ?)"
         )
         values.append(chosen.agent_id)
     source = f"FROM session_watch_cursors WHERE {' AND '.join(parts)}"
