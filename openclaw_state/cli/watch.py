@@ -6,6 +6,7 @@ import os
 import select
 import signal
 import time
+from collections.abc import Iterable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Annotated
 
@@ -61,12 +62,9 @@ def _can_show(call: Call) -> bool:
     """Is there a terminal that can place text, and a system that lets us have single keys?"""
     if not call.terminal.stdout.isatty() or call.terminal.environ.get("TERM", "") in ("", "dumb"):
         return False
-    try:
-        import termios
-    except ImportError:
-        return False
-    del termios
-    return True
+    from importlib.util import find_spec
+
+    return find_spec("termios") is not None
 
 
 class Source:
@@ -82,21 +80,19 @@ class Source:
         self._filter = ""
         self._trouble: str | None = None
         self._waker: Waker | None = None
-        self.log: Reading | None = None
-        self._open()
-        if self.log is not None:
-            for key in keys:
-                require_known(self.log, key)
+        self.log = self._open(keys)
 
-    def _open(self) -> None:
+    def _open(self, known: Iterable[str] = ()) -> Reading | None:
         try:
             log = self._call.read()
         except NoDatabaseError:
             if self._location.embedded:
-                return
+                return None
             raise
+        for key in known:
+            require_known(log, key)
         self._waker = self._call.terminal.opened.enter_context(log.waker())
-        self.log = log
+        return log
 
     def look(self, view: View, size: Size) -> None:
         """Read anew what the view shows of the database, in one short transaction.
@@ -104,8 +100,7 @@ class Source:
         A locked database leaves what was read last, and the reason; any other error is raised.
         """
         try:
-            if self.log is None:
-                self._open()
+            self.log = self.log or self._open()
             if self.log is not None:
                 self._read(self.log, view, size)
             self._trouble = None

@@ -21,6 +21,12 @@ def containing(column: str) -> str:
     return f"instr(lower({column}), lower(?)) > 0"
 
 
+# There are fewer heads than events, so it is their keys that are searched.
+_IN_CONTAINING = (
+    f"session_key IN (SELECT session_key FROM session_state_heads WHERE {containing('session_key')})"
+)
+
+
 class EventFilter(NamedTuple):
     """Which events to list; empty means all.
 
@@ -61,7 +67,7 @@ class EventFilter(NamedTuple):
             ("run_id = ?", self.run_id),
             ("occurred_at > ?", self.later_than),
             ("occurred_at <= ?", self.until),
-            (containing("session_key"), self.containing),
+            (_IN_CONTAINING, self.containing),
         ):
             if value is not None:
                 parts.append(test)

@@ -190,19 +190,25 @@ def _opened(scene: Scene, view: View, room: Size) -> list[Line]:
 
 
 def _rule(scene: Scene, view: View, columns: int) -> Line:
-    """A thin line with the counts, and with what the person has switched on."""
+    """A thin line with what the person has switched on, and with the counts."""
     glance = scene.glance
-    spans = [Span("─" if scene.place.waiting else "─ ", "dim")]
-    if not scene.place.waiting:
-        counts = f"{plural(glance.total_sessions, 'session')} · newest {glance.newest} · "
-        pending = f"{plural(glance.total_pending, 'notice')} pending"
-        spans += [Span(counts), Span(pending, "pending" if glance.total_pending else ""), Span(" ")]
-    if view.filter and not view.typing:
-        spans += [Span(f"· filter {cut(safe(view.filter, 20), 20)} ", "pending")]
+    parts: list[Span] = []
     if view.paused:
-        spans += [Span("· paused ", "pending")]
-    used = sum(width(span.text) for span in spans)
-    return (*spans, Span("─" * max(0, columns - used), "dim"))
+        parts.append(Span("paused", "pending"))
+    if view.filter and not view.typing:
+        parts.append(Span(f"filter {cut(safe(view.filter, 16), 16)}", "pending"))
+    if not scene.place.waiting:
+        pending = f"{plural(glance.total_pending, 'notice')} pending"
+        parts += [
+            Span(plural(glance.total_sessions, "session")),
+            Span(pending, "pending" if glance.total_pending else ""),
+            Span(f"newest {glance.newest}"),
+        ]
+    spans = [Span("─", "dim")]
+    for number, part in enumerate(parts):
+        spans += [Span(" · " if number else " "), part]
+    used = sum(width(span.text) for span in spans) + 1
+    return (*spans, Span(" " if parts else "─"), Span("─" * max(0, columns - used), "dim"))
 
 
 def _place(place: Place, columns: int) -> Line:
