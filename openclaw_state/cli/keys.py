@@ -19,8 +19,9 @@ _NAMES = {
     "8~": "end",
 }
 _CONTROLS = {"\r": "enter", "\n": "enter", "\x7f": "backspace", "\b": "backspace", "\x15": "erase"}
-# A control sequence (CSI), an application key (SS3), or Alt with a key.
-_SEQUENCE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*(?P<csi>[@-~])|O(?P<ss3>.)|(?P<alt>[^\[O]))", re.S)
+# A control sequence (CSI) or an application key (SS3). Alt with a key cannot be told from Escape
+# and that key, and is read as those.
+_SEQUENCE = re.compile(r"\x1b(?:\[(?P<csi>[0-?]*[ -/]*[@-~])|O(?P<ss3>[ -~]))")
 _UNFINISHED = re.compile(r"\x1b(?:\[[0-?]*[ -/]*|O)?\Z")
 
 
@@ -38,7 +39,7 @@ def parse(text: str) -> tuple[list[str], str]:
         found = _SEQUENCE.match(text, at)
         if found:
             at = found.end()
-            keys += _named(found)
+            keys += [_NAMES[name]] if (name := found["csi"] or found["ss3"]) in _NAMES else []
         elif text[at] == "\x1b":
             at += 1
             keys.append("escape")
@@ -51,10 +52,3 @@ def parse(text: str) -> tuple[list[str], str]:
 def finished(rest: str) -> list[str]:
     """The keys of a sequence that stayed unfinished: the Escape key, if it was only that."""
     return ["escape"] if rest == "\x1b" else []
-
-
-def _named(found: re.Match[str]) -> list[str]:
-    if found["alt"] is not None:
-        return []
-    name = found["ss3"] or re.sub(r"^\x1b\[", "", found[0])
-    return [_NAMES[name]] if name in _NAMES else []
