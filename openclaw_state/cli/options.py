@@ -160,11 +160,14 @@ class Call(NamedTuple):
             environ=self.terminal.environ,
         )
 
-    def read(self) -> Reading:
-        """Open the chosen database for reading."""
+    def read(self, *, lock_wait_ms: int | None = None) -> Reading:
+        """Open the chosen database for reading; a wait for a lock has its usual length."""
+        from ..core.opening import DEFAULT_LOCK_WAIT_MS
         from ..log.reading import Reading
 
-        return self.terminal.opened.enter_context(Reading(self.location(), clock=lambda: self.now))
+        wait = DEFAULT_LOCK_WAIT_MS if lock_wait_ms is None else lock_wait_ms
+        log = Reading(self.location(), lock_wait_ms=wait, clock=lambda: self.now)
+        return self.terminal.opened.enter_context(log)
 
     def change(self, *, create: bool = False, best_effort: bool = False) -> SignalLog:
         """Open the chosen database for change; create also makes a missing file outside OpenClaw's

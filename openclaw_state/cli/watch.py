@@ -33,6 +33,9 @@ FRAME_S = 0.1
 # A gateway may die without a word in its database; a missing or locked one is tried again.
 GATEWAY_S = 5.0
 RETRY_S = 0.5
+# Keys are not answered while a look waits for a lock.
+LOCK_WAIT_MS = 200
+LOCKED = "locked by another process, trying again"
 
 
 @command("agent", fields=EVENT_FIELDS)
@@ -84,7 +87,7 @@ class Source:
 
     def _open(self, known: Iterable[str] = ()) -> Reading | None:
         try:
-            log = self._call.read()
+            log = self._call.read(lock_wait_ms=LOCK_WAIT_MS)
         except NoDatabaseError:
             if self._location.embedded:
                 return None
@@ -104,8 +107,8 @@ class Source:
             if self.log is not None:
                 self._read(self.log, view, size)
             self._trouble = None
-        except BusyError as error:
-            self._trouble = f"{error.message}; trying again"
+        except BusyError:
+            self._trouble = LOCKED
 
     def _read(self, log: Reading, view: View, size: Size) -> None:
         agent, containing = self._call.agent, view.filter or None
@@ -151,8 +154,8 @@ class Source:
             return not select.select(also, (), (), RETRY_S)[0]
         try:
             return self._waker.wait(timeout_s, also)
-        except BusyError as error:
-            self._trouble = f"{error.message}; trying again"
+        except BusyError:
+            self._trouble = LOCKED
             return False
 
     def patience_s(self, scene: Scene) -> float | None:

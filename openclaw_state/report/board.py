@@ -108,6 +108,8 @@ def _body(scene: Scene, view: View, room: Size) -> list[Line]:
     if view.opened is not None:
         return _opened(scene, view, room)
     if not scene.glance.sessions and not scene.glance.events:
+        if scene.place.trouble:
+            return []
         nothing = "no session's key contains that" if view.filter else "no session has a version yet"
         return [(Span("  " + nothing, "dim"),)]
     return _beside(scene, view, room) if room.columns >= WIDE else _stacked(scene, view, room)
@@ -213,15 +215,14 @@ def _rule(scene: Scene, view: View, columns: int) -> Line:
 
 def _place(place: Place, columns: int) -> Line:
     """Which database, and its gateway: the path gives way first, then the gateway's reason."""
-    if place.trouble is not None:
-        return (Span(cut(safe(place.trouble, columns), columns), "pending"),)
-    state = f"gateway {place.gateway}"
-    whole = f"{state}: {safe(place.detail, columns)}" if place.detail else state
+    state, role = (place.trouble, "pending") if place.trouble else (f"gateway {place.gateway}", place.gateway)
+    detail = "" if place.trouble else safe(place.detail, columns)
+    whole = f"{state}: {detail}" if detail else state
     where = f"{safe(place.path, columns)} ({place.via})"
     where = cut(where, max(0, columns - 3 - width(state)), middle=True)
     left = max(0, columns - 3 - width(where))
     said = cut(whole if left > width(state) + len(_ENOUGH) else state, left)
-    return (Span(where), Span("   "), Span(said, place.gateway))
+    return (Span(where), Span("   "), Span(said, role))
 
 
 def _keys(view: View, columns: int) -> Line:

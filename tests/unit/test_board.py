@@ -101,7 +101,7 @@ SCENES = {
     "empty": scene(0, 0, 0),
     "nothing pending": scene(3, 0, 5),
     "waiting": scene(0, 0, 0, PLACE._replace(waiting=True)),
-    "locked": scene(3, 1, 5, PLACE._replace(trouble="/srv/x.sqlite is locked by another process")),
+    "locked": scene(3, 1, 5, PLACE._replace(trouble="locked by another process, trying again")),
 }
 
 
@@ -207,7 +207,7 @@ def test_waiting_an_empty_log_and_a_lock_are_said() -> None:
     assert "waiting for the tool's own database" in shown(SCENES["waiting"], View(), SMALL)[0]
     assert "no session has a version yet" in shown(SCENES["empty"], View(), SMALL)[0]
     assert "no session's key contains that" in shown(SCENES["empty"], View(filter="x"), SMALL)[0]
-    assert "is locked by another process" in shown(SCENES["locked"], View(), SMALL)[-2]
+    assert "locked by another process, trying again" in shown(SCENES["locked"], View(), SMALL)[-2]
 
 
 def test_colours_are_for_actors_and_states() -> None:
