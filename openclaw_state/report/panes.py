@@ -62,7 +62,11 @@ def draw_pane(pane: Pane, columns: int, rows: int) -> list[Line]:
     widths = _widths(pane.columns, shown, columns - GUTTER)
     lines = [_line(pane.columns, [Cell(column.head, "head") for column in pane.columns], widths)]
     for number, cells in enumerate(shown):
-        lines.append(_line(pane.columns, cells, widths, selected=number == pane.selected))
+        line = _line(pane.columns, cells, widths, selected=number == pane.selected)
+        if number == pane.selected:
+            used = sum(width(span.text) for span in line)
+            line = (*line, Span(" " * max(0, columns - used), "selected"))
+        lines.append(line)
     return lines
 
 

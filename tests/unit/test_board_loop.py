@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -91,7 +92,7 @@ def test_a_busy_log_is_drawn_at_most_ten_times_a_second(monkeypatch: pytest.Monk
     board(Log(changing=True), screen).run()
     times = [at for at, _ in screen.frames]
     assert len(times) == 51
-    assert min(after - before for before, after in zip(times, times[1:], strict=False)) >= 0.1 - 1e-9
+    assert min(after - before for before, after in pairwise(times)) >= 0.1 - 1e-9
 
 
 def test_what_looks_the_same_is_not_drawn_again(monkeypatch: pytest.MonkeyPatch) -> None:
