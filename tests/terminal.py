@@ -44,7 +44,7 @@ class Board:
         self._screen = _Screen(columns, rows)
         self._stream = pyte.Stream(self._screen)
         self.raw = ""
-        self._process = pexpect.spawn(
+        self.process = pexpect.spawn(
             command[0],
             command[1:],
             cwd=str(ROOT),
@@ -59,16 +59,16 @@ class Board:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._process.close(force=True)
+        self.process.close(force=True)
 
     @property
     def pid(self) -> int:
-        return int(self._process.pid)
+        return int(self.process.pid)
 
     @property
     def modes(self) -> list[Any]:
         """The modes of the terminal as they are now."""
-        return termios.tcgetattr(self._process.child_fd)
+        return termios.tcgetattr(self.process.child_fd)
 
     @property
     def lines(self) -> list[str]:
@@ -89,7 +89,7 @@ class Board:
 
     def send(self, *keys: str) -> None:
         for key in keys:
-            self._process.send(key)
+            self.process.send(key)
 
     def kill(self, number: int) -> None:
         os.kill(self.pid, number)
@@ -98,12 +98,12 @@ class Board:
         """Another size, as a window that is pulled makes it: the old picture is gone."""
         self._screen.resize(rows, columns)
         self._screen.reset()
-        self._process.setwinsize(rows, columns)
+        self.process.setwinsize(rows, columns)
 
     def read(self) -> None:
         """Take in what the program has drawn since, waiting a moment for it."""
         try:
-            drawn = self._process.read_nonblocking(65_536, 0.05)
+            drawn = self.process.read_nonblocking(65_536, 0.05)
         except (pexpect.TIMEOUT, pexpect.EOF):
             return
         self.raw += drawn
@@ -127,10 +127,27 @@ class Board:
 
     def end(self) -> int:
         """Wait for the program's end; its exit status, or the signal it died of as a negative number."""
-        self.until(lambda: not self._process.isalive())
+        self.until(lambda: not self.process.isalive())
         self.read()
-        number = self._process.signalstatus
-        return -number if number is not None else int(self._process.exitstatus)
+        return self._status()
+
+    def end_unread(self) -> int:
+        """The same, without taking in what the program may still have to say."""
+        end = time.monotonic() + PATIENCE_S
+        while self.process.isalive():
+            assert time.monotonic() < end, "the program goes on"
+            time.sleep(0.02)
+        return self._status()
+
+    def _status(self) -> int:
+        number = self.process.signalstatus
+        return -number if number is not None else int(self.process.exitstatus)
+
+    def hang_up(self) -> None:
+        """Take the terminal away, as a window that is closed does."""
+        nothing = os.open(os.devnull, os.O_RDWR)
+        os.dup2(nothing, self.process.child_fd)
+        os.close(nothing)
 
     def given_back(self) -> bool:
         """Was the terminal given back, after everything else that was drawn?"""

@@ -115,10 +115,12 @@ class Screen:
             while os.read(self._woken, 4096):
                 pass
         noted, self._noted = self._noted, set()
-        if signal.SIGTSTP in noted:
-            self._suspend()
-        elif signal.SIGCONT in noted:
-            self._enter(_AGAIN)
+        # A terminal that was hung up also continues its programs; the next key says that it is gone.
+        with suppress(termios.error, OSError):
+            if signal.SIGTSTP in noted:
+                self._suspend()
+            elif signal.SIGCONT in noted:
+                self._enter(_AGAIN)
         return bool(noted)
 
     def _suspend(self) -> None:

@@ -67,7 +67,8 @@ def _moved(view: View, key: str, glance: Glance, size: Size) -> View:
         case "home":
             return _selected(view, 0, glance)
         case "end":
-            return _selected(view, MOST_ROWS, glance)
+            # The last of more sessions than were read: settle finds it after the next look.
+            return view._replace(selected=("", ""), row=MOST_ROWS)
     step = _step(key, size)
     if not step:
         return view

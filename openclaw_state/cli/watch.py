@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import select
 import signal
@@ -184,6 +185,7 @@ class Board:
 
     def run(self) -> None:
         """Show the board until the person quits or the terminal goes. Raises StateError, Stopped."""
+        gc.enable()  # off at the start of every command, because most end soon
         self._source.look(self._view, self._size)
         with self._screen.ours():
             scene = self._scene()

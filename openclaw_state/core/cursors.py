@@ -56,18 +56,18 @@ class Pending(NamedTuple):
 def select_pending(
     connection: sqlite3.Connection, shape: Shape, chosen: SessionFilter, *, most: int
 ) -> Pending:
-    """The pending cursors whose target is among these sessions.
+    """The pending cursors whose watcher or target is among these sessions.
 
-    A part of a key may also be the watcher's; cursors carry no agent, so an agent's targets are
-    those that have a head under it.
+    Cursors carry no agent, so an agent's are those whose target has a head under it.
     """
     parts, values = ["material_sequence > last_seen_sequence"], list[Any]()
+    ends = ("watcher_session_key", "target_session_key")
     if chosen.session_keys:
-        parts.append(f"target_session_key IN ({', '.join('?' * len(chosen.session_keys))})")
-        values += chosen.session_keys
+        marks = ", ".join("?" * len(chosen.session_keys))
+        parts.append("(" + " OR ".join(f"{end} IN ({marks})" for end in ends) + ")")
+        values += chosen.session_keys * 2
     if chosen.containing is not None:
-        either = " OR ".join(containing(f"{end}_session_key") for end in ("watcher", "target"))
-        parts.append(f"({either})")
+        parts.append("(" + " OR ".join(map(containing, ends)) + ")")
         values += [chosen.containing] * 2
     if chosen.agent_id is not None:
         parts.append(

@@ -50,7 +50,7 @@ class Painter:
         )
         self._encoding = encoding
         self._size: Size | None = None
-        self._shown: list[str] = []
+        self._shown: list[Line] = []
 
     def forget(self) -> None:
         """The terminal shows something else now: the next frame is painted whole."""
@@ -62,12 +62,12 @@ class Painter:
         Every changed line is written from its first column, so that a terminal that measures a
         character differently spoils no other line.
         """
-        fresh = [self._rendered(line, size) for line in lines]
+        fresh = list(lines)
         whole = size != self._size
         old = [] if whole else self._shown
         self._size, self._shown = size, fresh
         changed = [
-            f"\x1b[{number};1H{line}\x1b[K"
+            f"\x1b[{number};1H{self._rendered(line, size)}\x1b[K"
             for number, line in enumerate(fresh, 1)
             if number > len(old) or old[number - 1] != line
         ]

@@ -6,6 +6,7 @@ import os
 import signal
 import sqlite3
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -14,7 +15,7 @@ import pytest
 
 from openclaw_state import SignalLog
 from openclaw_state.cli.terminal import Terminal
-from tests.cli.conftest import StateDir
+from tests.cli.conftest import OTHER, StateDir
 from tests.cli.harness import Cli, Stream
 from tests.support import CHILD, PARENT, Clock, T, change, goal
 from tests.terminal import BACKSPACE, DOWN, ENTER, ESCAPE, UP, Board, watch
@@ -59,10 +60,14 @@ def test_a_change_by_another_process_appears(board: Board, log: SignalLog) -> No
     assert "agent:main:new" in board.lines[1]
 
 
-def test_keys_limit_the_board_to_their_sessions(story: Cli) -> None:
+def test_keys_limit_the_board_to_what_concerns_their_sessions(story: Cli, log: SignalLog) -> None:
     with watch(story.environ(), PARENT) as board:
-        board.until("1 session · 0 notices")
-        assert CHILD not in board.page
+        board.until("1 session · 1 notice pending")
+        assert "session compacted" in board.page
+        assert "goal updated" not in board.page
+    with watch(story.environ(), OTHER, PARENT) as board:
+        goal(log)
+        board.until("1 session · 2 notices pending")
 
 
 def test_a_key_that_nothing_has_ends_before_anything_is_drawn(story: Cli) -> None:
@@ -212,7 +217,7 @@ def test_a_terminal_without_a_size_is_taken_as_the_environment_says(story: Cli) 
     env = {**story.environ(), "COLUMNS": "70", "LINES": "18"}
     with watch(env, columns=100, rows=30) as board:
         board.until("? help")
-        board._process.setwinsize(0, 0)
+        board.process.setwinsize(0, 0)
         board.until(lambda: board.raw.rfind("\x1b[18;1H") > board.raw.rfind("\x1b[30;1H"))
 
 
@@ -379,3 +384,21 @@ def test_without_a_board_events_are_followed_as_lines(
     words = ["watch", CHILD, *argv]
     assert run(words, Terminal(Stream(terminal=terminal), out, err, {**story.environ(), **more})) == 0
     assert asked == [(CHILD,)]
+
+
+def test_a_terminal_that_takes_nothing_more_does_not_keep_a_signal_waiting(story: Cli) -> None:
+    with watch(story.environ(), columns=250, rows=80) as board:
+        board.until("? help")
+        for step in range(60):
+            board.process.setwinsize(80, 200 + step)
+            time.sleep(0.02)
+        board.kill(signal.SIGTERM)
+        assert board.end_unread() == -signal.SIGTERM
+
+
+def test_a_terminal_that_is_gone_ends_the_board(story: Cli) -> None:
+    script = f"trap '' HUP; exec {sys.executable} -m openclaw_state watch"
+    with Board(["sh", "-c", script], story.environ()) as board:
+        board.until("? help")
+        board.hang_up()
+        assert board.end_unread() == 0

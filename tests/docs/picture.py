@@ -14,8 +14,7 @@ import xml.etree.ElementTree as ET
 from pathlib import Path
 from typing import Any
 
-from rich import _export_format
-from rich.console import Console
+from rich.console import CONSOLE_SVG_FORMAT, Console
 from rich.text import Text
 
 from openclaw_state import SignalLog
@@ -30,7 +29,7 @@ BOSS, ME = "agent:main:main", "telegram:42"
 REPORT, NIGHTLY, SEARCH = (f"agent:main:subagent:{name}" for name in ("report", "nightly", "search"))
 
 # Fonts that a picture would load from elsewhere are not shown where it is looked at, and not wanted.
-_FORMAT = re.sub(r"@font-face \{\{.*?\}\}\s*", "", _export_format.CONSOLE_SVG_FORMAT, flags=re.S)
+_FORMAT = re.sub(r"@font-face \{\{.*?\}\}\s*", "", CONSOLE_SVG_FORMAT, flags=re.S)
 
 
 def play(path: Path) -> None:
