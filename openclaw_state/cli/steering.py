@@ -91,10 +91,10 @@ def _selected(view: View, row: int, glance: Glance) -> View:
 def settle(view: View, glance: Glance, size: Size) -> View:
     """The view after a new look: the selected session keeps its mark wherever it stands now."""
     if view.opened:
-        return view._replace(scroll=min(view.scroll, max(0, len(glance.events) - (size.rows - 5))))
+        view = view._replace(scroll=min(view.scroll, max(0, len(glance.events) - (size.rows - 5))))
     if view.selected is None:
         return view
     for row, session in enumerate(glance.sessions):
         if (session.session_key, session.agent_id) == view.selected:
             return view._replace(row=row)
-    return _selected(view, view.row, glance)
+    return view if view.opened else _selected(view, view.row, glance)

@@ -8,7 +8,6 @@ import select
 import signal
 import time
 from collections.abc import Iterable
-from contextlib import suppress
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -80,7 +79,7 @@ class Source:
         self._keys = keys
         self._location = call.location()
         self._lease: Lease | None = None
-        self._last = Glance()
+        self.last = Glance()
         self._filter = ""
         self._trouble: str | None = None
         self._waker: Waker | None = None
@@ -118,7 +117,7 @@ class Source:
         if view.opened:
             wanted = EventFilter(session_keys=view.opened[:1], agent_id=view.opened[1])
         if view.paused:
-            wanted = wanted._replace(through=self._last.newest)
+            wanted = wanted._replace(through=self.last.newest)
         with log.snapshot():
             found = log.glance(
                 chosen,
@@ -130,12 +129,12 @@ class Source:
             self._lease = log.inspect(read_lease) if self._location.state_dir else None
         # Whoever has paused may still look around in what stands still.
         kept = view.paused and self._filter == view.filter
-        self._last = self._last._replace(events=found.events) if kept else found
+        self.last = self.last._replace(events=found.events) if kept else found
         self._filter = view.filter
 
     def scene(self, now: int) -> Scene:
         """What was read last, as it stands at this time (epoch ms)."""
-        return Scene(self._last, self._place(now), now, self._call.utc)
+        return Scene(self.last, self._place(now), now, self._call.utc)
 
     def _place(self, now: int) -> Place:
         home = self._call.terminal.environ.get("HOME", "").rstrip("/")
@@ -178,7 +177,7 @@ class Board:
         self._environ = call.terminal.environ
         self._screen = screen
         self._painter = Painter(color=call.palette.enabled, encoding=call.terminal.stdout.encoding or "ascii")
-        self._view = View(keyed=screen.has_keys)
+        self._view = self._looked = View(keyed=screen.has_keys)
         self._size = screen.size()
         self._painted_at = 0.0
         self._now = 0
@@ -186,7 +185,7 @@ class Board:
     def run(self) -> None:
         """Show the board until the person quits or the terminal goes. Raises StateError, Stopped."""
         gc.enable()  # off at the start of every command, because most end soon
-        self._source.look(self._view, self._size)
+        self._look()
         with self._screen.ours():
             scene = self._scene()
             while True:
@@ -195,15 +194,17 @@ class Board:
                 patience = None if paused else self._source.patience_s(scene)
                 changed = self._source.wait(patience, self._screen.descriptors)
                 self._pace()
-                before = self._view
                 resized = self._attend()
-                if not self._take_keys(scene):
+                if not self._take_keys():
                     return
                 live = not self._view.paused and (changed or scene.place.trouble is not None)
-                if live or resized or self._view != before:
-                    self._source.look(self._view, self._size)
-                    self._view = settle(self._view, self._scene().glance, self._size)
+                if live or resized or self._view != self._looked:
+                    self._look()
                 scene = self._scene()
+
+    def _look(self) -> None:
+        self._source.look(self._view, self._size)
+        self._view = self._looked = settle(self._view, self._source.last, self._size)
 
     def _scene(self) -> Scene:
         if not self._view.paused or not self._now:
@@ -217,8 +218,7 @@ class Board:
             self._painted_at = time.monotonic()
 
     def _pace(self) -> None:
-        with suppress(ValueError):
-            time.sleep(self._painted_at + FRAME_S - time.monotonic())
+        time.sleep(max(0.0, self._painted_at + FRAME_S - time.monotonic()))
 
     def _attend(self) -> bool:
         """See to signals; True where the terminal has another size, which one may have announced."""
@@ -227,12 +227,16 @@ class Board:
         size, self._size = self._size, self._screen.size()
         return size != self._size
 
-    def _take_keys(self, scene: Scene) -> bool:
+    def _take_keys(self) -> bool:
+        """Steer by the keys pressed since; False when that was the end."""
         keys = self._screen.read_keys()
         if keys is None:
             return False
         for key in keys:
-            view = press(self._view, key, scene.glance, self._size)
+            # A key is meant for what the one before it leads to.
+            if self._view != self._looked and not self._view.typing:
+                self._look()
+            view = press(self._view, key, self._source.last, self._size)
             if view is None:
                 return False
             self._view = view

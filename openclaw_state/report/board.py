@@ -7,7 +7,7 @@ from typing import NamedTuple
 from ..model import Glance
 from . import tables
 from .escape import width
-from .fit import cut, fit, safe
+from .fit import cut, ending, fit, safe
 from .panes import Line, Pane, Span, draw_pane
 from .text import plural
 
@@ -227,9 +227,7 @@ def _place(place: Place, columns: int) -> Line:
 
 def _keys(view: View, columns: int) -> Line:
     if view.typing:
-        typed = safe(view.filter, columns)
-        room = max(8, columns - 30)
-        typed = typed if width(typed) <= room else "…" + fit(typed[::-1], room - 1)[::-1].lstrip()
+        typed = ending(safe(view.filter, columns), max(8, columns - 30))
         return (Span("/", "head"), Span(typed), Span("_"), Span("   Enter keep  Esc drop", "dim"))
     if not view.keyed:
         return (

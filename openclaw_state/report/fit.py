@@ -37,15 +37,19 @@ def cut(text: str, columns: int, *, middle: bool = False) -> str:
         return text
     if columns <= 0:
         return ""
-    room = columns - 1
-    tail = room // 2 if middle else 0
+    tail = (columns - 1) // 2 if middle else 0
+    return _both_ends(text, columns - 1 - tail, tail)
+
+
+def ending(text: str, columns: int) -> str:
+    """The end of safe text, where somebody types, in at most these columns."""
+    return text if width(text) <= columns else _both_ends(text, 0, columns - 1)
+
+
+def _both_ends(text: str, head: int, tail: int) -> str:
     glyphs = list(_glyphs(text))
-    first = _leading(glyphs, room - tail)
-    return first + ELLIPSIS + "".join(reversed(_taken(reversed(glyphs), tail)))
-
-
-def _leading(glyphs: list[str], columns: int) -> str:
-    return "".join(_taken(iter(glyphs), columns))
+    first, last = _taken(iter(glyphs), head), _taken(reversed(glyphs), tail)
+    return "".join([*first, ELLIPSIS, *reversed(last)])
 
 
 def _taken(glyphs: Iterator[str], columns: int) -> list[str]:

@@ -116,6 +116,15 @@ def test_a_filter_that_nothing_matches_says_so(board: Board) -> None:
     board.until("no session's key contains that")
 
 
+def test_keys_typed_ahead_mean_what_the_keys_before_them_lead_to(board: Board) -> None:
+    board.send("".join(["/", "sub", ENTER, DOWN, ENTER]))
+    board.until("version 3, 3 events")
+    assert CHILD in board.lines[0]
+    board.send("".join([ESCAPE, ESCAPE, "\x1b[F", ENTER]))
+    board.until("2 sessions ·")
+    assert "version 3, 3 events" in board.page
+
+
 def test_pause_lets_the_picture_stand_still(board: Board, log: SignalLog) -> None:
     board.send("p")
     board.until("paused ·")

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from openclaw_state.report.escape import width
-from openclaw_state.report.fit import MOST_MARKS, cut, fit, safe
+from openclaw_state.report.fit import MOST_MARKS, cut, ending, fit, safe
 
 TEXTS = st.text(
     st.one_of(
@@ -55,6 +55,12 @@ def test_what_is_cut_shows_it_and_what_fits_is_whole(text: str, columns: int, mi
 def test_cutting_at_the_end_and_in_the_middle(text: str, columns: int, end: str, middle: str) -> None:
     assert fit(text, columns) == end
     assert fit(text, columns, middle=True) == middle
+
+
+def test_what_is_typed_shows_its_end() -> None:
+    assert ending("agent", 5) == "agent"
+    assert ending("agent:main", 5) == "…main"
+    assert ending("日本語e\u0301", 4) == "…語e\u0301"
 
 
 def test_a_mark_stays_on_its_character_and_a_pile_of_them_is_cut_down() -> None:
