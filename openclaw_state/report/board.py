@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ..model import Glance
+from ..model import Glance, SessionRow
 from . import tables
 from .escape import width
 from .fit import cut, ending, fit, safe
@@ -24,9 +24,9 @@ KEYS = (("q", "quit"), ("p", "pause"), ("↑↓", "select"), ("Enter", "events")
 OPENED_KEYS = (("q", "quit"), ("p", "pause"), ("↑↓", "scroll"), ("Esc", "back"), ("?", "help"))
 HELP = (
     ("q", "quit"),
-    ("p", "pause: the picture stands still until p is pressed again"),
+    ("p", "pause: nothing moves until p is pressed again"),
     ("↑ ↓", "select a session; in its events, scroll"),
-    ("PgUp PgDn", "the same by a screen; Home and End lead to the ends"),
+    ("PgUp PgDn", "the same by half a screen; Home, End: the ends"),
     ("Enter", "the events of the selected session, and back"),
     ("/", "only sessions whose key contains what is typed"),
     ("Esc", "back; then drop the filter, then the selection"),
@@ -34,7 +34,7 @@ HELP = (
     ("BEHIND", "watchers with a pending notice, of all watchers"),
     ("LAG", "notifying events that the watcher has not seen"),
     ("SINCE", "the version from which the watcher reconciles"),
-    ("WAKE", "immediate, or heard with the watcher's next turn"),
+    ("WAKE", "immediate, or with the watcher's next turn"),
 )
 
 
@@ -177,11 +177,7 @@ def _opened(scene: Scene, view: View, room: Size) -> list[Line]:
     rows = {(row.session_key, row.agent_id): row for row in scene.glance.sessions}
     row = rows.get(view.opened) if view.opened else None
     key = view.opened[0] if view.opened else ""
-    about = [] if row is None else [f"version {row.version}", plural(row.events, "event")]
-    if row is not None and row.oldest is not None:
-        about.append(f"retained from {row.oldest}")
-    if row is not None:
-        about.append(f"{row.pending} of {plural(row.watchers, 'watcher')} behind")
+    about = [] if row is None else _about(row)
     told = "   " + ", ".join(about)
     head = cut(safe(key, room.columns), max(20, room.columns - 2 - width(told)), middle=True)
     end = len(scene.glance.events) - view.scroll
@@ -189,6 +185,13 @@ def _opened(scene: Scene, view: View, room: Size) -> list[Line]:
     cells = [tables.own_event_cells(event, scene.now, room.columns, utc=scene.utc) for event in found]
     pane = draw_pane(Pane(tables.OWN_EVENTS, cells), room.columns, room.rows - 1)
     return [(Span("  "), Span(head, "head"), Span(told)), *pane]
+
+
+def _about(row: SessionRow) -> list[str]:
+    """What is known of a session, the most important first."""
+    behind = f"{row.pending} of {plural(row.watchers, 'watcher')} behind" if row.watchers else "not watched"
+    retained = [] if row.oldest is None else [f"retained from {row.oldest}"]
+    return [f"version {row.version}", behind, plural(row.events, "event"), *retained]
 
 
 def _rule(scene: Scene, view: View, columns: int) -> Line:

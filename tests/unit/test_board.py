@@ -187,13 +187,17 @@ def test_the_selected_session_is_marked_and_in_sight() -> None:
 def test_an_opened_session_shows_its_own_events_and_scrolls_back() -> None:
     lines = shown(scene(), View(opened=(WORKER.format(99), "main")), MIDDLE)
     assert (
-        lines[0] == f"  {WORKER.format(99)}   version 99, 7 events, retained from 1, 0 of 2 watchers behind"
+        lines[0] == f"  {WORKER.format(99)}   version 99, 0 of 2 watchers behind, 7 events, retained from 1"
     )
     assert lines[1].split() == ["SEQUENCE", "TIME", "KIND", "ACTOR", "SUMMARY", "WHO", "RUN"]
     assert lines[-4].split()[0] == "100"
     assert "telegram:42" in lines[-4]
     back = shown(scene(), View(opened=(WORKER.format(99), "main"), scroll=10), MIDDLE)
     assert back[-4].split()[0] == "90"
+
+
+def test_help_is_whole_on_the_smallest_screen_it_is_made_for() -> None:
+    assert "…" not in "".join(shown(scene(), View(helping=True), SMALL))
 
 
 def test_what_is_switched_on_is_said() -> None:
