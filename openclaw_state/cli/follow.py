@@ -25,7 +25,8 @@ from .stream import Vigil
 class Request(NamedTuple):
     """What `tail -f` was asked for.
 
-    newest: how many older events to print first, None for all after `since`.
+    newest: how many older events to print first, None for all after `since`. goes_on: also
+    with what comes, instead of ending at the head.
     """
 
     chosen: EventFilter
@@ -35,6 +36,7 @@ class Request(NamedTuple):
     heartbeat: str | None
     on_gap: str
     position: Position | None
+    goes_on: bool = True
 
 
 def follow(call: Call, request: Request) -> Stream:
@@ -105,7 +107,7 @@ class _Tail:
             if batch.position < batch.newest:
                 self._vigil.check()
                 continue
-            if not self._call.flag("follow"):
+            if not self._request.goes_on:
                 return
             while not self._vigil.wait(follower.waker, timeout=self._until_instant()):
                 if self._until_instant() == 0:

@@ -48,7 +48,7 @@ ENVIRONMENT = {
     "OPENCLAW_STATE_NOW": "the clock, in epoch milliseconds; for testing",
     "HOME": "your home directory",
     "XDG_DATA_HOME, XDG_STATE_HOME": "where the tool's own database and its sidecar stand",
-    "NO_COLOR, FORCE_COLOR, TERM, COLUMNS": "as everywhere",
+    "NO_COLOR, FORCE_COLOR, TERM, COLUMNS, LINES": "as everywhere",
     "TZ": "the zone of the times shown and read",
 }
 

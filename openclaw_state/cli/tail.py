@@ -80,7 +80,9 @@ def tail(
             newest = 0 if position else int(DEFAULT_LINES)
         from .follow import Request, follow
 
-        request = Request(chosen, first, last, newest, heartbeat, on_gap or ON_GAP[0], position)
+        request = Request(
+            chosen, first, last, newest, heartbeat, on_gap or ON_GAP[0], position, call.flag("follow")
+        )
         return follow(call, request)
     call.refuse_alone("count", "timeout", "exec", "exec_timeout", "exec_retry", needs="-f")
     if heartbeat is not None or on_gap is not None:

@@ -271,7 +271,7 @@ class TestForms:
         ("-f", "--heartbeat", "0"),
         ("-f", "--on-gap", "ignore"),
         ("-f", "--count", "0"),
-        ("-f", "-n", "0"),
+        ("-f", "-n", "x"),
         ("-f", "--exec-retry", "1"),
         ("-f", "--exec-timeout", "1s"),
         ("-f", "--exec", "true", "--exec-timeout", "x"),
