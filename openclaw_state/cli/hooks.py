@@ -117,13 +117,12 @@ def _pauses(retries: int | None) -> Iterator[float | None]:
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """End the command with all that it started."""
+    """End the command, and then what is left of all that it started."""
     for number in (signal.SIGTERM, signal.SIGKILL):
         with suppress(ProcessLookupError):
             os.killpg(process.pid, number)
         with suppress(subprocess.TimeoutExpired):
             process.wait(_GRACE_S)
-            return
 
 
 def _described(status: int) -> str:

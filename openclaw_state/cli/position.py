@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 from contextlib import suppress
 from typing import Protocol
 
@@ -10,6 +11,9 @@ from ..core.failures import from_os
 from ..errors import StateError, StorageError, UsageError
 from ..timespec import whole_number
 from .options import Call
+
+
+_MOST_BYTES = 4096
 
 
 class Position(Protocol):
@@ -63,12 +67,12 @@ class PositionFile:
     def load(self) -> int | None:
         """Raises UsageError for a file that holds anything but a sequence."""
         try:
+            if not stat.S_ISREG(os.stat(self._path).st_mode):
+                raise UsageError(f"{self._path} is not a file, so it cannot be a position file")
             with open(self._path, "rb") as file:
-                content = file.read(64)
+                content = file.read(_MOST_BYTES)
         except FileNotFoundError:
             return None
-        except IsADirectoryError:
-            raise UsageError(f"{self._path} is a directory, not a position file") from None
         except OSError as error:
             raise from_os(error, self._path) from error
         text = content.decode("ascii", "replace").strip()
