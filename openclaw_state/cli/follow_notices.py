@@ -13,14 +13,13 @@ from ..model import Notice
 from ..report.lines import notice_lines
 from ..report.views import NOTICE_FIELDS, notice_view
 from .follow import opening
-from .hooks import Task, chosen_runner, deliverer, in_environment
+from .hooks import Task, chosen_runner, deliverer, in_environment, without_nul
 from .look import style_of
 from .notices import GATEWAY_PROGRAM
 from .options import Call, Part, Stream
 from .overview import queue_warnings
 from .stream import StopError, Vigil
 
-_EVENT = ("system", "event")
 Identity = tuple[str, str, int]
 
 
@@ -130,9 +129,9 @@ class _Notices:
                 "system",
                 "event",
                 "--session-key",
-                notice.watcher,
+                without_nul(notice.watcher),
                 "--text",
-                notice.text,
+                without_nul(notice.text),
             ]
             root = log.location.state_dir
             return Task(what, words, {} if root is None else {"OPENCLAW_STATE_DIR": root})

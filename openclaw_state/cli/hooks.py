@@ -23,11 +23,14 @@ _GRACE_S = 2.0
 
 
 class Task(NamedTuple):
-    """One run of a command: its words or shell line, what it finds in its environment and input."""
+    """One run of a command: its words or shell line, what it finds in its environment and input.
+
+    A variable that is None is unset, also where this process has it from another event.
+    """
 
     what: str
     command: str | Sequence[str]
-    environ: Mapping[str, str]
+    environ: Mapping[str, str | None]
     document: Mapping[str, object] | None = None
 
 
@@ -52,11 +55,12 @@ class Runner:
 
     def _attempt(self, task: Task, vigil: Vigil) -> str | None:
         """None for success, else what went wrong."""
+        environ = {**os.environ, **task.environ}
         try:
             process = subprocess.Popen(
                 task.command,
                 shell=isinstance(task.command, str),
-                env={**os.environ, **task.environ},
+                env={name: value for name, value in environ.items() if value is not None},
                 stdin=subprocess.PIPE if task.document is not None else subprocess.DEVNULL,
                 process_group=0,
             )
@@ -98,13 +102,17 @@ def deliverer(call: Call) -> Runner:
     return Runner(timeout_ms=parse_duration(timeout) if timeout else _DELIVERY_TIMEOUT_MS, retries=None)
 
 
-def in_environment(values: Mapping[str, object]) -> dict[str, str]:
-    """Values as OPENCLAW_STATE_* variables; None is left out, NUL cannot stand in one."""
+def in_environment(values: Mapping[str, object]) -> dict[str, str | None]:
+    """Values as OPENCLAW_STATE_* variables; NUL cannot stand in one."""
     return {
-        f"OPENCLAW_STATE_{name}": str(value).replace("\0", "\ufffd")
+        f"OPENCLAW_STATE_{name}": None if value is None else without_nul(str(value))
         for name, value in values.items()
-        if value is not None
     }
+
+
+def without_nul(text: str) -> str:
+    """Text as a program can be given it."""
+    return text.replace("\0", "\ufffd")
 
 
 def _pauses(retries: int | None) -> Iterator[float | None]:

@@ -12,7 +12,6 @@ from ..errors import StateError, StorageError, UsageError
 from ..timespec import whole_number
 from .options import Call
 
-
 _MOST_BYTES = 4096
 
 
