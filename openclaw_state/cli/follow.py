@@ -8,7 +8,7 @@ from typing import NamedTuple
 from ..core.follow import Batch, Follower, Gap
 from ..core.listing import EventFilter
 from ..core.waker import Waker
-from ..errors import HookError, StateError, StorageError, TimedOutError
+from ..errors import HookError, StateError, StopError, StorageError, TimedOutError
 from ..log.following import Following
 from ..model import Event
 from ..report.escape import escape
@@ -19,7 +19,7 @@ from .hooks import Task, chosen_runner, in_environment
 from .look import require_known, style_of
 from .options import Call, Part, Stream
 from .position import Position
-from .stream import StopError, Vigil
+from .stream import Vigil
 
 
 class Request(NamedTuple):

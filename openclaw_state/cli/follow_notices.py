@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from ..core.waker import Waker
-from ..errors import HookError, StateError, StorageError, TimedOutError
+from ..errors import HookError, StateError, StopError, StorageError, TimedOutError
 from ..log.following import Following
 from ..log.signal_log import SignalLog
 from ..model import Notice
@@ -18,7 +18,7 @@ from .look import style_of
 from .notices import GATEWAY_PROGRAM
 from .options import Call, Part, Stream
 from .overview import queue_warnings
-from .stream import StopError, Vigil
+from .stream import Vigil
 
 Identity = tuple[str, str, int]
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NoReturn, TextIO
 
 from .. import __version__
-from ..errors import ExitStatus, StateError, UsageError
+from ..errors import ExitStatus, StateError, StopError, UsageError
 from ..report import jsonout
 from ..report.escape import escape
 from .app import PROGRAM, family_overview, is_family, load, overview, resolve
@@ -65,6 +65,9 @@ def run(argv: Sequence[str], terminal: Terminal) -> int:
         return _call(name, arguments, terminal)
     except StateError as error:
         return _fail(name, error, argv, terminal)
+    except StopError as stopped:
+        terminal.stderr.write(stopped.note and stopped.note + "\n")
+        return 128 + stopped.number
     except (BrokenPipeError, SystemExit):  # the latter from Typer, when nobody reads its help
         return ExitStatus.OK
     except KeyboardInterrupt:
@@ -117,8 +120,6 @@ def _show(call: Call, result: Result) -> None:
 
 def _show_stream(call: Call, stream: Stream) -> int:
     """Print a stream part by part, each flushed before what comes after it."""
-    from .stream import StopError
-
     out, err = call.terminal.stdout, call.terminal.stderr
     fields = call.fields or stream.fields
     quiet = call.flag("quiet")
@@ -132,10 +133,9 @@ def _show_stream(call: Call, stream: Stream) -> int:
                 err.flush()
             part.after()
     except StopError as stopped:
-        out.flush()
-        if stopped.note and not quiet:
-            _write(err, [stopped.note + "\n"])
-        return 128 + stopped.number
+        if quiet:
+            stopped.note = ""
+        raise
     return ExitStatus.OK
 
 

@@ -43,14 +43,14 @@ def status(
     """Show a session's state version, its watchers and, with --since, exactly what changed."""
     if since is None and (every or exit_code or wait or call.format in ("jsonl", "tsv")):
         raise UsageError("this needs --since", hint="openclaw-state status KEY --since N")
+    if not wait:
+        call.refuse_alone("timeout", needs="--wait")
     if key is None:
         if since is not None or children:
             raise UsageError("--since and --children need a session key")
         from .overview import overview
 
         return overview(call)
-    if not wait:
-        call.refuse_alone("timeout", needs="--wait")
     point = None if since is None else parse_point(since, now=call.now, utc=call.utc)
     if wait and point:
         log = _awaited(call, key, point)
@@ -129,7 +129,8 @@ def _awaited(call: Call, key: str, point: Point) -> Reading:
         nonlocal since
         with log.snapshot():
             if since is None:
-                require_known(log, key)
+                if not log.embedded or log.newest_sequence():
+                    require_known(log, key)
                 since = _since(log, key, log.resolve_agent(key, call.agent), point)
             head = _head(log, key, call.agent)
             _refuse_ahead(key, since, head)

@@ -12,7 +12,7 @@ from contextlib import suppress
 from types import FrameType
 from typing import TYPE_CHECKING, Any, Self
 
-from ..errors import TimedOutError, UsageError
+from ..errors import StopError, TimedOutError, UsageError
 from ..report.escape import escape
 from ..timespec import parse_duration
 from .options import Call
@@ -23,15 +23,6 @@ if TYPE_CHECKING:
 
 STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _CREATION_POLL_S = 0.25
-
-
-class StopError(Exception):
-    """A signal asked the stream to end; note says where it stopped."""
-
-    def __init__(self, number: int) -> None:
-        super().__init__(number)
-        self.number = number
-        self.note = ""
 
 
 class Vigil:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ..errors import TimedOutError
+from ..errors import StopError, TimedOutError
 from ..log.following import Following
 from ..report.escape import escape
 from .options import Call
-from .stream import StopError, Vigil
+from .stream import Vigil
 
 
 def await_change(call: Call, changed: Callable[[Following], bool]) -> Following:
@@ -29,5 +29,5 @@ def await_change(call: Call, changed: Callable[[Following], bool]) -> Following:
         error.hint = "the same command waits again; nothing is lost between two calls"
         raise
     except StopError as stopped:
-        stopped.note = "stopped: nothing had changed"
+        stopped.note = "" if call.flag("quiet") else "stopped: nothing had changed"
         raise
