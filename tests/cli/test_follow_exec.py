@@ -85,14 +85,7 @@ class TestWhatItGets:
         assert written(notes) == ["1", "3"]
 
     def test_text_of_others_never_becomes_code(self, cli: Cli, log: SignalLog, notes: Path) -> None:
-        log.record(
-            "agent:main:x",
-            "goal_changed",
-            actor_type="human",
-            summary=HOSTILE,
-            actor_id=HOSTILE,
-            run_id=HOSTILE,
-        )
+        log.record(CHILD, "goal_changed", actor_type="human", summary=HOSTILE, actor_id=HOSTILE)
         stored = follow(cli, *TAIL, "--count", 1).rows[0]
         command = 'printf %s "$OPENCLAW_STATE_ACTOR_ID" >"$F"; cat >"$F.json"'
         follow(cli, *TAIL, "--exec", command, "--count", 1)
@@ -187,7 +180,7 @@ class TestFailure:
         "command",
         [
             'sleep 60 & echo $! >"$F"; wait',
-            '(trap "" TERM; echo $(exec sh -c "echo \\$PPID") >"$F"; sleep 60; sleep 60) & wait',
+            """sh -c 'trap "" TERM; echo $$ >"$F"; sleep 60; sleep 60' & wait""",
         ],
         ids=["plain", "stubborn"],
     )
@@ -217,9 +210,8 @@ class TestFailure:
     ) -> None:
         position = tmp_path / "position"
         command = 'trap "" TERM; echo $$ >>"$F"; sleep 0.2'
-        with Following(
-            three, "tail", "-f", "--since", 0, "--position-file", position, "--exec", command
-        ) as one:
+        argv = ("tail", "-f", "--since", 0, "--position-file", position, "--exec", command)
+        with Following(three, *argv) as one:
             eventually(lambda: written(notes), "the command is run")
             assert one.end(signal.SIGTERM).err.startswith("stopped after 1; ")
         assert len(written(notes)) == 1

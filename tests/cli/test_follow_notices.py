@@ -48,10 +48,10 @@ class TestOnce:
     def test_acknowledged_and_changed_again_it_is_told_again(self, watched: Cli, log: SignalLog) -> None:
         with Following(watched, *FOLLOW, PARENT, "--count", 3) as follower:
             assert told([follower.row()]) == [(PARENT, 0)]
-            log.acknowledge(PARENT, CHILD)
+            log.acknowledge(PARENT, [CHILD])
             goal(log)
             assert told([follower.row()]) == [(PARENT, 1)]
-            log.acknowledge(PARENT, CHILD)
+            log.acknowledge(PARENT, [CHILD])
             goal(log)
             assert told([follower.row()]) == [(PARENT, 2)]
             follower.end(status=0)
@@ -62,7 +62,9 @@ class TestOnce:
         for row in rows:
             check_row("notices", row)
         assert follow(watched, "notices", "-f", "--count", 2).out == watched("notices").out
-        assert follow(watched, "notices", "-f", "--fields", "target", "--count", 1).out == f"target\n{CHILD}\n"
+        assert (
+            follow(watched, "notices", "-f", "--fields", "target", "--count", 1).out == f"target\n{CHILD}\n"
+        )
 
     def test_a_watcher_nobody_knows_is_waited_for(self, watched: Cli, log: SignalLog) -> None:
         done = follow(watched, *FOLLOW, "agent:main:later", "--timeout", "50ms", status=124)
@@ -85,9 +87,9 @@ class TestPosition:
         assert len(follow(watched, *kept, "--count", 2).rows) == 2
         goal(log)
         assert len(follow(watched, *kept, "--timeout", 0, status=124).rows) == 1, "the error document alone"
-        log.acknowledge(PARENT, CHILD)
+        log.acknowledge(PARENT, [CHILD])
         goal(log)
-        assert told(follow(watched, *kept, "--count", 1).rows) == [(PARENT, 2)]
+        assert told(follow(watched, *kept, "--count", 1).rows) == [(PARENT, 1)]
 
     def test_a_count_leaves_the_rest_for_the_next_time(self, watched: Cli) -> None:
         kept = (*FOLLOW, "--position", "desk", "--count", 1)
