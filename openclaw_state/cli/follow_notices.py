@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -177,4 +178,4 @@ class _Notices:
     def _where(self) -> str:
         if self._position is None:
             return "stopped; started again, it tells of every notice that is still pending"
-        return f"stopped; go on with --position {self._position}"
+        return f"stopped; go on with --position {shlex.quote(self._position)}"

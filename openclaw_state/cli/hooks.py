@@ -134,6 +134,9 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 
 
 def _described(status: int) -> str:
-    if status < 0:
+    if status >= 0:
+        return f"failed with exit status {status}"
+    try:
         return f"was ended by {signal.Signals(-status).name}"
-    return f"failed with exit status {status}"
+    except ValueError:  # real-time signals have no names
+        return f"was ended by signal {-status}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import stat
 from contextlib import suppress
 from typing import Protocol
@@ -44,11 +45,13 @@ class NamedPosition:
 
         self._sidecar = Sidecar()
         self._key = (database, "tail", name)
-        self.resume = f"--position {name}"
+        self.resume = f"--position {shlex.quote(name)}"
 
     def load(self) -> int | None:
         found = self._sidecar.position(*self._key)
-        if found is not None and not isinstance(found, int):
+        if found is None:
+            return None
+        if type(found) is not int or found < 0:
             raise StorageError(f"{self._sidecar.path} holds no sequence under {self._key[2]!r}")
         return found
 
@@ -61,7 +64,7 @@ class PositionFile:
 
     def __init__(self, path: str) -> None:
         self._path = os.path.realpath(path)
-        self.resume = f"--position-file {path}"
+        self.resume = f"--position-file {shlex.quote(path)}"
 
     def load(self) -> int | None:
         """Raises UsageError for a file that holds anything but a sequence."""
