@@ -7,7 +7,11 @@ import os
 import select
 import signal
 import time
+from contextlib import suppress
+from pathlib import Path
 from typing import Any, Self
+
+import pytest
 
 from tests.cli.harness import Cli, Outcome, check_document, check_record
 
@@ -70,6 +74,19 @@ class Following:
             self._read += text.rindex(b"\n") + 1
         while self.record().get("type") != "heartbeat":
             pass
+
+    def until_it_waits(self) -> None:
+        """Wait until it asked the system for file events, or has ended."""
+        folder = Path(f"/proc/{self._process.pid}/fd")
+        if not folder.is_dir():
+            pytest.skip("only Linux shows what another process has open")
+
+        def watches() -> bool:
+            with suppress(OSError):
+                return any("inotify" in os.readlink(file) for file in folder.iterdir())
+            return not self.is_running()
+
+        eventually(watches, "it waits for changes")
 
     def note(self, word: str) -> str:
         """What stderr holds, once this word stands in it."""

@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from ..core.waker import Waker
-from ..errors import HookError, StateError, StorageError, TimedOutError
+from ..errors import HookError, StateError, StorageError
 from ..log.following import Following
 from ..log.signal_log import SignalLog
 from ..model import Notice
 from ..report.lines import notice_lines
 from ..report.views import NOTICE_FIELDS, notice_view
 from .follow import opening
-from .hooks import Task, chosen_runner, deliverer, in_environment
+from .hooks import Task, chosen_runner, deliverer, in_environment, without_nul
 from .look import style_of
 from .notices import GATEWAY_PROGRAM
-from .options import Call, Part, StopError, Stream
+from .options import Call, Part, Stream
 from .overview import queue_warnings
-from .stream import Vigil
+from .stream import Vigil, telling
 
-_EVENT = ("system", "event")
 Identity = tuple[str, str, int]
 
 
@@ -53,20 +53,14 @@ class _Notices:
     def parts(self) -> Iterator[Part]:
         """Ends with the count; raises what ends it otherwise."""
         self._load()
-        try:
-            with (
-                Vigil(self._call) as self._vigil,
-                self._vigil.open() as log,
-                log.waker() as waker,
-            ):
-                yield self._opening(log, waker)
-                yield from self._opened(log, waker)
-        except StopError as stopped:
-            stopped.note = self._where()
-            raise
-        except TimedOutError as error:
-            error.hint = error.hint or self._where()
-            raise
+        with (
+            telling(self._where),
+            Vigil(self._call) as self._vigil,
+            self._vigil.open() as log,
+            log.waker() as waker,
+        ):
+            yield self._opening(log, waker)
+            yield from self._opened(log, waker)
 
     def _opening(self, log: Following, waker: Waker) -> Part:
         part = opening(self._call, log, waker)
@@ -131,9 +125,9 @@ class _Notices:
                 "system",
                 "event",
                 "--session-key",
-                notice.watcher,
+                without_nul(notice.watcher),
                 "--text",
-                notice.text,
+                without_nul(notice.text),
             ]
             root = log.location.state_dir
             return Task(what, words, {} if root is None else {"OPENCLAW_STATE_DIR": root})
@@ -179,4 +173,4 @@ class _Notices:
     def _where(self) -> str:
         if self._position is None:
             return "stopped; started again, it tells of every notice that is still pending"
-        return f"stopped; go on with --position {self._position}"
+        return f"stopped; go on with --position {shlex.quote(self._position)}"

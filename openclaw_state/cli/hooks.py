@@ -23,11 +23,14 @@ _GRACE_S = 2.0
 
 
 class Task(NamedTuple):
-    """One run of a command: its words or shell line, what it finds in its environment and input."""
+    """One run of a command: its words or shell line, what it finds in its environment and input.
+
+    A variable that is None is unset, also where this process has it from another event.
+    """
 
     what: str
     command: str | Sequence[str]
-    environ: Mapping[str, str]
+    environ: Mapping[str, str | None]
     document: Mapping[str, object] | None = None
 
 
@@ -56,11 +59,12 @@ class Runner:
 
     def _attempt(self, task: Task, vigil: Vigil) -> str | None:
         """None for success, else what went wrong."""
+        environ = {**self._environ, **task.environ}
         try:
             process = subprocess.Popen(
                 task.command,
                 shell=isinstance(task.command, str),
-                env={**self._environ, **task.environ},
+                env={name: value for name, value in environ.items() if value is not None},
                 stdin=subprocess.PIPE if task.document is not None else subprocess.DEVNULL,
                 process_group=0,
             )
@@ -109,16 +113,20 @@ def deliverer(call: Call) -> Runner:
     )
 
 
-def in_environment(database: str, values: Mapping[str, object]) -> dict[str, str]:
-    """Values as OPENCLAW_STATE_* variables; None is left out, NUL cannot stand in one.
+def in_environment(database: str, values: Mapping[str, object]) -> dict[str, str | None]:
+    """Values as OPENCLAW_STATE_* variables; NUL cannot stand in one.
 
     The database that is followed is also the one that this program, run by the command, opens.
     """
     return {
-        f"OPENCLAW_STATE_{name}": str(value).replace("\0", "\ufffd")
+        f"OPENCLAW_STATE_{name}": None if value is None else without_nul(str(value))
         for name, value in {"DB": database, **values}.items()
-        if value is not None
     }
+
+
+def without_nul(text: str) -> str:
+    """Text as a program can be given it."""
+    return text.replace("\0", "\ufffd")
 
 
 def _pauses(retries: int | None) -> Iterator[float | None]:
@@ -131,16 +139,18 @@ def _pauses(retries: int | None) -> Iterator[float | None]:
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """End the command with all that it started."""
+    """End the command, and then what is left of all that it started."""
     for number in (signal.SIGTERM, signal.SIGKILL):
         with suppress(ProcessLookupError):
             os.killpg(process.pid, number)
         with suppress(subprocess.TimeoutExpired):
             process.wait(_GRACE_S)
-            return
 
 
 def _described(status: int) -> str:
-    if status < 0:
+    if status >= 0:
+        return f"failed with exit status {status}"
+    try:
         return f"was ended by {signal.Signals(-status).name}"
-    return f"failed with exit status {status}"
+    except ValueError:  # real-time signals have no names
+        return f"was ended by signal {-status}"

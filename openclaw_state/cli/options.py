@@ -173,15 +173,6 @@ class Stream(NamedTuple):
     fields: Sequence[str]
 
 
-class StopError(Exception):
-    """A signal asked the stream to end; note says where it stopped."""
-
-    def __init__(self, number: int) -> None:
-        super().__init__(number)
-        self.number = number
-        self.note = ""
-
-
 class Call(NamedTuple):
     """One run of one command: its shared flags, its terminal and its clock."""
 

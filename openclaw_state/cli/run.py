@@ -12,11 +12,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NoReturn, TextIO
 
 from .. import __version__
-from ..errors import ExitStatus, StateError, UsageError
+from ..errors import ExitStatus, StateError, StopError, UsageError
 from ..report import jsonout
 from ..report.escape import escape
 from .app import PROGRAM, family_overview, is_family, load, overview, resolve
-from .options import Call, Part, Result, StopError, Stream
+from .options import Call, Part, Result, Stream
 from .terminal import Terminal
 
 CONTROL_TEXT = ("-h", "--help")

@@ -8,15 +8,15 @@ import signal
 import stat
 import threading
 import time
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
-from ..errors import BusyError, TimedOutError, UsageError
+from ..errors import BusyError, StopError, TimedOutError, UsageError
 from ..report.escape import escape
 from ..timespec import parse_duration
-from .options import Call, StopError
+from .options import Call
 
 if TYPE_CHECKING:
     from ..core.waker import Waker
@@ -27,6 +27,19 @@ _CREATION_POLL_S = 0.25
 _BUSY_PAUSE_S = 1.0
 
 T = TypeVar("T")
+
+
+@contextmanager
+def telling(where: Callable[[], str]) -> Iterator[None]:
+    """Whatever ends the block by signal or deadline says where it stopped, and how to go on."""
+    try:
+        yield
+    except StopError as stopped:
+        stopped.note = where()
+        raise
+    except TimedOutError as error:
+        error.hint = error.hint or where()
+        raise
 
 
 class Vigil:

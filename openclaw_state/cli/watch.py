@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..core.listing import EventFilter, SessionFilter
-from ..errors import BusyError, NoDatabaseError
+from ..errors import BusyError, NoDatabaseError, StopError
 from ..host.liveness import Lease, find_gateway, read_lease
 from ..model import ON_GAP, Glance
 from ..report.board import Place, Scene, Size, View, draw, until_change
 from ..report.views import EVENT_FIELDS
 from ..timespec import now_ms
 from .look import require_known
-from .options import Call, Result, StopError, Stream, command
+from .options import Call, Result, Stream, command
 from .steering import MOST_ROWS, press, settle
 
 if TYPE_CHECKING:
