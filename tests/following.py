@@ -23,9 +23,11 @@ HEARTBEAT = ("--heartbeat", "30ms")
 class Following:
     """A following command in a process of its own; leaving the block ends it."""
 
-    def __init__(self, cli: Cli, *argv: object, env: dict[str, str] | None = None) -> None:
+    def __init__(
+        self, cli: Cli, *argv: object, env: dict[str, str] | None = None, before: tuple[str, ...] = ()
+    ) -> None:
         self._command = next(str(word) for word in argv)
-        self._process = cli.start(*argv, env=env)
+        self._process = cli.start(*argv, env=env, before=before)
         assert self._process.stdout is not None
         assert self._process.stderr is not None
         self._streams = {self._process.stdout.fileno(): "out", self._process.stderr.fileno(): "err"}
@@ -87,6 +89,13 @@ class Following:
             return not self.is_running()
 
         eventually(watches, "it waits for changes")
+
+    def rest(self) -> list[str]:
+        """The whole lines up to its end."""
+        self._until(lambda: not self._streams, "its end")
+        lines = self._text["out"][self._read :].decode().split("\n")[:-1]
+        self._read = len(self._text["out"])
+        return lines
 
     def note(self, word: str) -> str:
         """What stderr holds, once this word stands in it."""
