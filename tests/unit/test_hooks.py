@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from itertools import islice
 
 import pytest
@@ -25,13 +26,14 @@ class Calm:
 
 def attempt(command: str | list[str], *, retries: int | None = 0, **environ: str | None) -> Calm:
     vigil = Calm()
-    Runner(retries=retries).run(Task("event 1", command, environ), vigil)  # type: ignore[arg-type]
+    Runner(os.environ, retries=retries).run(Task("event 1", command, environ), vigil)  # type: ignore[arg-type]
     return vigil
 
 
 def test_values_become_variables_and_absent_ones_are_unset() -> None:
-    found = in_environment({"SEQUENCE": 7, "RUN_ID": None, "KIND": "a\0b"})
+    found = in_environment("/a/database", {"SEQUENCE": 7, "RUN_ID": None, "KIND": "a\0b"})
     assert found == {
+        "OPENCLAW_STATE_DB": "/a/database",
         "OPENCLAW_STATE_SEQUENCE": "7",
         "OPENCLAW_STATE_RUN_ID": None,
         "OPENCLAW_STATE_KIND": "a\ufffdb",
