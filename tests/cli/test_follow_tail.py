@@ -91,6 +91,7 @@ class TestStart:
         ("options", "expected"),
         [
             (("-n", 2), [4, 5]),
+            (("-n", 0), []),
             (("-n", "all"), [1, 2, 3, 4, 5]),
             (("-n", 2, "--kind", "goal_changed"), [3, 5]),
             (("-n", 9, "--kind", "goal_changed"), [1, 3, 5]),

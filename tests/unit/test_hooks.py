@@ -20,8 +20,6 @@ class Calm:
 
     def check(self) -> None: ...
 
-    def say(self, words: str) -> None: ...
-
     def pause(self, seconds: float) -> None:
         self.pauses.append(seconds)
 
@@ -33,9 +31,9 @@ def attempt(command: str | list[str], *, retries: int | None = 0, **environ: str
 
 
 def test_values_become_variables_and_absent_ones_are_unset() -> None:
-    found = in_environment("/a.sqlite", {"SEQUENCE": 7, "RUN_ID": None, "KIND": "a\0b"})
+    found = in_environment("/a/database", {"SEQUENCE": 7, "RUN_ID": None, "KIND": "a\0b"})
     assert found == {
-        "OPENCLAW_STATE_DB": "/a.sqlite",
+        "OPENCLAW_STATE_DB": "/a/database",
         "OPENCLAW_STATE_SEQUENCE": "7",
         "OPENCLAW_STATE_RUN_ID": None,
         "OPENCLAW_STATE_KIND": "a\ufffdb",
