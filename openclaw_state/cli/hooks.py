@@ -8,9 +8,11 @@ import signal
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from itertools import islice
 from typing import NamedTuple
 
 from ..errors import ConfigurationError, HookError
+from ..model import Notice
 from ..report.jsonout import dumps
 from ..timespec import parse_duration
 from .notices import GATEWAY_PROGRAM
@@ -38,23 +40,23 @@ class Runner:
     """Runs one command at a time, and again where that was asked for."""
 
     def __init__(
-        self, environ: Mapping[str, str], *, timeout_ms: int | None = None, retries: int | None = 0
+        self, environ: Mapping[str, str], *, timeout_ms: int | None = None, retries: int = 0
     ) -> None:
-        """retries: how often a failed command is run again; None for as long as it takes."""
+        """retries: how often a failed command is run again."""
         self._environ = environ
         self._timeout_ms = timeout_ms
         self._retries = retries
 
     def run(self, task: Task, vigil: Vigil) -> None:
         """Raises HookError when the command failed for good, StopError when the stream is to end."""
-        for pause in _pauses(self._retries):
-            failure = self._attempt(task, vigil)
-            if failure is None:
-                return
+        pauses = islice(growing_pauses(), self._retries)
+        while (failure := self._attempt(task, vigil)) is not None:
             vigil.check()
+            words = f"the command for {task.what} {failure}"
+            pause = next(pauses, None)
             if pause is None:
-                raise HookError(f"the command for {task.what} {failure}", hint="nothing after it was run")
-            vigil.say(f"the command for {task.what} {failure}; it is run again in {pause:.0f} s")
+                raise HookError(words, hint="nothing after it was run")
+            vigil.say(f"{words}; it is run again in {pause:.0f} s")
             vigil.pause(pause)
 
     def _attempt(self, task: Task, vigil: Vigil) -> str | None:
@@ -94,11 +96,8 @@ def chosen_runner(call: Call) -> Runner:
     )
 
 
-def deliverer(call: Call) -> Runner:
-    """The runner of deliveries to OpenClaw: a refused one is tried again for as long as it takes.
-
-    Raises ConfigurationError when the program is not installed.
-    """
+def deliverer(call: Call, *, retries: int = 0) -> Runner:
+    """The runner of deliveries to OpenClaw. Raises ConfigurationError when it is not installed."""
     if shutil.which(GATEWAY_PROGRAM, path=call.terminal.environ.get("PATH")) is None:
         raise ConfigurationError(
             f"--deliver {GATEWAY_PROGRAM} needs the program {GATEWAY_PROGRAM}, which is not on PATH",
@@ -109,8 +108,20 @@ def deliverer(call: Call) -> Runner:
     return Runner(
         call.terminal.environ,
         timeout_ms=parse_duration(timeout) if timeout else _DELIVERY_TIMEOUT_MS,
-        retries=None,
+        retries=retries,
     )
+
+
+def delivery(notice: Notice, state_dir: str | None) -> Task:
+    """Handing the line of a notice to its watcher's session, in the state directory around the database."""
+    watcher, text = without_nul(notice.watcher), without_nul(notice.text)
+    words = [GATEWAY_PROGRAM, "system", "event", "--session-key", watcher, "--text", text]
+    return Task(named(notice), words, {} if state_dir is None else {"OPENCLAW_STATE_DIR": state_dir})
+
+
+def named(notice: Notice) -> str:
+    """A notice as failures name it."""
+    return f"the notice of {notice.watcher} about {notice.target}"
 
 
 def in_environment(database: str, values: Mapping[str, object]) -> dict[str, str | None]:
@@ -129,13 +140,12 @@ def without_nul(text: str) -> str:
     return text.replace("\0", "\ufffd")
 
 
-def _pauses(retries: int | None) -> Iterator[float | None]:
-    """How long to wait after each failure, twice as long every time; None after the last."""
-    pause, done = 1.0, 0
-    while retries is None or done < retries:
+def growing_pauses() -> Iterator[float]:
+    """How long to wait after each failure (s): twice as long every time, up to a minute."""
+    pause = 1.0
+    while True:
         yield pause
-        pause, done = min(2 * pause, _LONGEST_PAUSE_S), done + 1
-    yield None
+        pause = min(2 * pause, _LONGEST_PAUSE_S)
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:

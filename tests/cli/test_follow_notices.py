@@ -201,6 +201,14 @@ class TestDelivery:
         assert first == second
         assert triples(watched.path)[PARENT, CHILD] == (1, 1, 1)
 
+    def test_others_go_on_while_one_is_refused(self, watched: Cli, calls: Path) -> None:
+        watched("cursors", "add", "agent:work:main", CHILD)
+        watched("record", CHILD, "--kind", "goal_changed")
+        calls.with_name("refuse").touch()
+        follow(watched, *FOLLOW, "--deliver", "openclaw", "--count", 2)
+        first, other, again = (call[0][3] for call in self.made(calls))
+        assert first == again != other
+
     def test_a_refused_call_acknowledges_nothing(self, watched: Cli, calls: Path) -> None:
         calls.with_name("refuse").touch()
         argv = ("--deliver", "openclaw", "--ack", "--position", "desk", "--timeout", "200ms")

@@ -7,7 +7,7 @@ from itertools import islice
 
 import pytest
 
-from openclaw_state.cli.hooks import Runner, Task, _pauses, in_environment
+from openclaw_state.cli.hooks import Runner, Task, growing_pauses, in_environment
 from openclaw_state.errors import HookError
 
 
@@ -20,12 +20,16 @@ class Calm:
 
     def check(self) -> None: ...
 
+    def say(self, words: str) -> None: ...
+
     def pause(self, seconds: float) -> None:
         self.pauses.append(seconds)
 
 
-def attempt(command: str | list[str], *, retries: int | None = 0, **environ: str | None) -> Calm:
-    vigil = Calm()
+def attempt(
+    command: str | list[str], *, retries: int = 0, vigil: Calm | None = None, **environ: str | None
+) -> Calm:
+    vigil = vigil or Calm()
     Runner(os.environ, retries=retries).run(Task("event 1", command, environ), vigil)  # type: ignore[arg-type]
     return vigil
 
@@ -67,13 +71,15 @@ def test_a_success_is_not_repeated() -> None:
     assert attempt("true", retries=5).pauses == []
 
 
-def test_between_two_tries_there_is_a_pause_each_time_twice_as_long() -> None:
-    assert list(_pauses(3)) == [1, 2, 4, None]
-    assert list(_pauses(0)) == [None]
+def test_between_two_tries_there_is_a_pause_each_time_twice_as_long_up_to_a_minute() -> None:
+    assert list(islice(growing_pauses(), 9)) == [1, 2, 4, 8, 16, 32, 60, 60, 60]
 
 
-def test_without_a_limit_pauses_grow_to_a_minute_and_never_end() -> None:
-    assert list(islice(_pauses(None), 9)) == [1, 2, 4, 8, 16, 32, 60, 60, 60]
+def test_after_the_last_try_it_has_failed() -> None:
+    vigil = Calm()
+    with pytest.raises(HookError):
+        attempt("false", retries=3, vigil=vigil)
+    assert vigil.pauses == [1, 2, 4]
 
 
 @pytest.mark.parametrize("number", [40, 64])
