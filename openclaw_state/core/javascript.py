@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import math
 import re
-from typing import Any
+from typing import Any, TypeGuard
 
 from ..timespec import SAFE_MAX
+
+# The least integer that rounds to no finite double.
+_INFINITE = 2**1024 - 2**970
 
 _SPACE = (
     "\t\n\v\f\r \u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a"
@@ -36,10 +39,10 @@ def is_falsy(value: Any) -> bool:
     return value is None or (isinstance(value, str | int | float) and not value)
 
 
-def is_finite(value: Any) -> bool:
+def is_finite(value: Any) -> TypeGuard[float]:
     """A number that is neither NaN nor infinite; a boolean is no number."""
     if isinstance(value, int):
-        return not isinstance(value, bool)
+        return not isinstance(value, bool) and abs(value) < _INFINITE
     return isinstance(value, float) and math.isfinite(value)
 
 
