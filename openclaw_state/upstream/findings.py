@@ -33,6 +33,8 @@ class Silence(NamedTuple):
 class Missing(NamedTuple):
     """The source is gone."""
 
+    reason: str = "the source is gone"
+
 
 class Activity(NamedTuple):
     """The source moved on: human turns, the next marker, and for turns when (epoch ms) and which.
@@ -83,5 +85,9 @@ def judged(texts: Iterable[tuple[str, float]], own: tuple[str, ...]) -> tuple[li
 
 def latest(times: Iterable[float], *, strict: bool) -> float:
     """The latest of some times, not before 1970; whole unless strict keeps the fraction."""
-    found = max(0, *times)
-    return found if strict or not math.isfinite(found) else math.floor(found)
+    return whole(max(0, *times), strict=strict)
+
+
+def whole(time: float, *, strict: bool) -> float:
+    """A time without its fraction, which the log cannot store; strict keeps it."""
+    return time if strict or not math.isfinite(time) else math.floor(time)

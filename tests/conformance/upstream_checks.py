@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import base64
+import json
 import os
+import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from openclaw_state.upstream import claude, pi
+from openclaw_state.upstream import claude, codex, opencode, pi
 from openclaw_state.upstream.findings import Activity, Finding, Missing, Probe
+from openclaw_state.upstream.opencode_cli import OpenCode
 
 from .compare import difference
 from .upstream_texts import link_of
@@ -140,3 +143,57 @@ def _node(case: dict[str, Any], strict: bool) -> str | None:
 
 
 node_suite = partial(both_modes, play=_node)
+
+
+def _codex(case: dict[str, Any], strict: bool) -> str | None:
+    calls: list[str] = []
+
+    def list_turns() -> Any:
+        calls.append("thread/turns/list")
+        return None if "turns_list_error" in case else case["turns_newest_first"]
+
+    def read_thread() -> codex.RpcError | None:
+        calls.append("thread/read")
+        error = case.get("thread_read_error")
+        return codex.RpcError(error["code"], error["message"]) if error and not error.get("plain") else None
+
+    finding = codex.check(
+        probe_of(case, case),
+        case["connection_fingerprint"],
+        list_turns,
+        read_thread,
+        clock=case["clock_ms"],
+        strict=strict,
+    )
+    made = [call["method"] for call in case["rpc_calls"]]
+    return compared(case, strict, finding) or difference(made, calls, "calls")
+
+
+codex_suite = partial(both_modes, play=_codex)
+
+_STAND_IN = """#!{python}
+import json, sys
+with open({calls!r}, "a") as file:
+    file.write(json.dumps(sys.argv[1:]) + "\\n")
+answer = {answers!r}[sys.argv[2]]
+sys.stdout.buffer.write(answer["stdout"].encode("utf-8", "surrogatepass"))
+sys.exit(answer["exit"])
+"""
+
+
+def _opencode(case: dict[str, Any], strict: bool) -> str | None:
+    with tempfile.TemporaryDirectory() as folder:
+        calls, command = Path(folder) / "calls", Path(folder) / "opencode"
+        answers = {name: case[name] for name in ("db", "export")}
+        command.write_text(
+            _STAND_IN.format(python=sys.executable, calls=str(calls), answers=answers), "utf-8"
+        )
+        command.chmod(0o700)
+        probe = probe_of(case, case, **{"<THREAD>": case["thread_id"]})
+        [outcome] = opencode.check([probe], OpenCode(str(command)), strict=strict)
+        made = calls.read_text("utf-8").splitlines() if calls.exists() else []
+        used = [" ".join(json.loads(line)) for line in made]
+        return compared(case, strict, outcome.finding) or difference(case["cli_calls"], used, "calls")
+
+
+opencode_suite = partial(both_modes, play=_opencode)
