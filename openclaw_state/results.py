@@ -134,7 +134,7 @@ class LinkReport(NamedTuple):
 
     turns counts the human messages found, also where they were not recorded; misses is the
     streak of missing checks; reason is empty where the verdict says all; next_marker is where
-    the link's marker moved.
+    the link's marker moved; pruned is the retention that its event brought about.
     """
 
     link: Link
@@ -146,6 +146,7 @@ class LinkReport(NamedTuple):
     event: Event | None = None
     notices: tuple[Notice, ...] = ()
     next_marker: Any = None
+    pruned: Pruned | None = None
 
 
 class CatalogFailure(NamedTuple):
@@ -166,7 +167,6 @@ class Tick(NamedTuple):
     links: tuple[LinkReport, ...]
     failures: tuple[CatalogFailure, ...] = ()
     listing_failure: str | None = None
-    pruned: Pruned | None = None
     stopped: bool = False
 
     @property
