@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
+import sys
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -94,9 +95,14 @@ def texts(sessions: AgentSessions) -> tuple[str, ...]:
     return sessions.own_texts(link(), "sid")
 
 
+def zstd() -> Any:
+    """The library that this Python has for it."""
+    name = "compression.zstd" if sys.version_info >= (3, 14) else "backports.zstd"
+    return pytest.importorskip(name)
+
+
 def frame_of(text: str) -> tuple[bytes, int]:
-    zstd = pytest.importorskip("backports.zstd")
-    return zstd.compress(text.encode()), len(text.encode())
+    return zstd().compress(text.encode()), len(text.encode())
 
 
 _USER_ROLE = {"navigation": {"message": {"role": "user"}}}
@@ -145,7 +151,7 @@ def test_a_compressed_row_of_another_length_than_it_says_is_damaged(
 
 
 def test_a_frame_that_is_none_is_damaged(agent: Agent, sessions: AgentSessions) -> None:
-    pytest.importorskip("backports.zstd")
+    zstd()
     agent.add(None, frame=(b"not a frame", 40), navigation=_USER_ROLE)
     with pytest.raises(own_texts.OwnTextsError, match="damaged compressed row"):
         texts(sessions)
