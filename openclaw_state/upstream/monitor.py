@@ -57,7 +57,9 @@ class Monitor:
         timeout_s: float = TIMEOUT_S,
         stopped: Callable[[], bool] = lambda: False,
     ) -> None:
-        """kept holds the streaks of missing checks between ticks; by default this object does.
+        """log raises what it cannot record: one opened with best_effort would hide it from here.
+
+        kept holds the streaks of missing checks between ticks; by default this object does.
 
         clock is epoch ms; timeout_s is how long one catalog may take; stopped is asked between
         steps, and a tick then writes nothing more. OpenClaw's own behaviour where it differs
