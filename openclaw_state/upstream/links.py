@@ -1,18 +1,27 @@
-"""Rows of session_upstream_links (contract, signal-log section 15)."""
+"""Rows of session_upstream_links (contract, signal-log section 15, upstream section 1)."""
 
 from __future__ import annotations
 
 import hashlib
-import json
 import sqlite3
 from typing import Any
 
-from ..core.javascript import json_text
+from ..core.jsontext import json_or_none, json_text
 from ..model import Link
+
+# A marker that stays what it is.
+KEEP: Any = object()
 
 _COLUMNS = (
     "session_key, agent_id, catalog_id, host_id, thread_id, upstream_kind, upstream_ref_json,"
     " last_marker_json, created_at, updated_at, last_scanned_at"
+)
+
+
+_LISTING = (
+    f"SELECT {_COLUMNS}, EXISTS (SELECT 1 FROM session_watch_cursors"
+    " WHERE target_session_key = link.session_key) FROM session_upstream_links AS link"
+    " ORDER BY catalog_id, session_key"
 )
 
 
@@ -33,11 +42,12 @@ def upsert(
     """Store a link; True when a row was written.
 
     An existing link keeps created_at, and keeps marker and last_scanned_at while it still
-    names the same source; if_absent leaves it as it is.
+    names the same source (a reference that was absent may come); if_absent leaves it as it is.
     """
     same = (
-        "thread_id IS excluded.thread_id AND host_id IS excluded.host_id"
-        " AND upstream_kind IS excluded.upstream_kind AND upstream_ref_json IS excluded.upstream_ref_json"
+        "thread_id = excluded.thread_id AND host_id = excluded.host_id"
+        " AND upstream_kind = excluded.upstream_kind"
+        " AND (upstream_ref_json IS NULL OR upstream_ref_json = excluded.upstream_ref_json)"
     )
     update = (
         "DO NOTHING"
@@ -84,12 +94,25 @@ def set_marker(
     expected_updated_at: int | None = None,
     now: int,
 ) -> bool:
-    """Move the marker and the times of a link; False when it is gone or was changed meanwhile."""
+    """Move the marker and the times of a link; False when it is gone or was changed meanwhile.
+
+    The marker KEEP stays what it is while the times move; None is stored as the text `null`.
+    """
+    keeps = marker is KEEP
     return bool(
         connection.execute(
-            "UPDATE session_upstream_links SET last_marker_json = ?, last_scanned_at = ?, updated_at = ?"
+            "UPDATE session_upstream_links SET last_marker_json = iif(?, last_marker_json, ?),"
+            " last_scanned_at = ?, updated_at = ?"
             " WHERE session_key = ? AND agent_id = ? AND updated_at = ifnull(?, updated_at)",
-            (_stored(marker), now, now, session_key, agent_id, expected_updated_at),
+            (
+                keeps,
+                None if keeps else json_text(marker),
+                now,
+                now,
+                session_key,
+                agent_id,
+                expected_updated_at,
+            ),
         ).rowcount
     )
 
@@ -129,19 +152,37 @@ def watched(connection: sqlite3.Connection) -> dict[str, list[Link]]:
     return grouped
 
 
+def listing(connection: sqlite3.Connection) -> list[tuple[Link, bool]]:
+    """Every link, by catalog and key, and whether anybody watches its session."""
+    tolerant = connection.text_factory
+    try:
+        # Three times as fast, and nearly always enough.
+        connection.text_factory = str
+        rows = connection.execute(_LISTING).fetchall()
+    except sqlite3.OperationalError:
+        connection.text_factory = tolerant
+        rows = connection.execute(_LISTING).fetchall()
+    finally:
+        connection.text_factory = tolerant
+    return [(_link(row), bool(row[-1])) for row in rows]
+
+
 def _link(row: tuple[Any, ...]) -> Link:
-    fields = list(row)
-    for index in (6, 7):
-        fields[index] = _parsed(fields[index])
-    return Link(*fields)
+    key, agent, catalog, host, thread, kind, ref, marker, created_at, updated_at, scanned_at, *_ = row
+    return Link(
+        key,
+        agent,
+        catalog,
+        host,
+        thread,
+        kind,
+        json_or_none(ref),
+        json_or_none(marker),
+        created_at,
+        updated_at,
+        scanned_at,
+    )
 
 
 def _stored(value: Any) -> str | None:
     return None if value is None else json_text(value)
-
-
-def _parsed(text: str | None) -> Any:
-    try:
-        return None if text is None else json.loads(text)
-    except ValueError:
-        return None

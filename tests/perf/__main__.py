@@ -5,14 +5,13 @@ from __future__ import annotations
 import math
 import sys
 
-from .follow import follow
-from .measures import MEASURES
+from . import follow, measures, upstream
 
 
 def main() -> int:
     missed = 0
     print(f"{'MEASURE':58}  {'FIGURE':>12}  {'BOUND':>12}")
-    for measure in (*MEASURES, follow):
+    for measure in (*measures.MEASURES, *upstream.MEASURES, follow.follow):
         for row in measure():
             mark = "" if row.figure <= row.bound else "  MISSED"
             missed += bool(mark)
