@@ -141,11 +141,15 @@ class HookError(StateError):
 
 
 class StopError(Exception):
-    """A signal asked for the end, which is no failure; note says where it stopped."""
+    """A signal asked for the end, which is no failure; note says where it stopped.
 
-    def __init__(self, number: int) -> None:
+    stuck: nobody takes the output, so that nothing more can be written to it.
+    """
+
+    def __init__(self, number: int, *, stuck: bool = False) -> None:
         super().__init__(number)
         self.number = number
+        self.stuck = stuck
         self.note = ""
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from ..core.follow import Batch, Follower, Gap
 from ..core.listing import EventFilter
 from ..core.waker import Waker
-from ..errors import HookError, StateError, StorageError
+from ..errors import HookError, StateError
 from ..log.following import Following
 from ..model import Event
 from ..report.escape import escape
@@ -54,8 +54,9 @@ class _Tail:
         self._command: str | None = call.flag("exec")
         self._runner = chosen_runner(call)
         self._reached: int | None = None
+        self._printed = False
 
-    def parts(self) -> Iterator[Part]:
+    def parts(self) -> Generator[Part, None, None]:
         """Ends with the count or the bound; raises what ends it otherwise."""
         request = self._request
         self._reached = saved = request.position.load() if request.position else None
@@ -119,6 +120,7 @@ class _Tail:
             return
         style = style_of(self._call)._replace(now=self._call.clock())
         if events:
+            self._printed = True
             self._vigil.spoke()
         yield Part(
             text=[event_line(event, style) for event in events],
@@ -196,8 +198,9 @@ class _Tail:
         try:
             self._request.position.save(sequence)
         except StateError as error:
-            raise StorageError(
-                f"all up to {sequence} was printed, but the position could not be saved: {error.message}",
+            printed = f"all up to {sequence} was printed, but " if self._printed else ""
+            raise type(error)(
+                f"{printed}the position could not be saved: {error.message}",
                 hint=f"free the place, then go on with --since {sequence}",
                 sequence=sequence,
             ) from error

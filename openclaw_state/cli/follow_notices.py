@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import shlex
 import time
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from typing import Any, NamedTuple
 
+from ..core.follow import require_reached
 from ..core.waker import Waker
 from ..errors import HookError, StateError, StorageError
 from ..log.following import Following
@@ -50,10 +51,11 @@ class _Notices:
         self._runner = deliverer(call) if request.deliver else chosen_runner(call)
         # Deliveries that were refused: when each is due again (monotonic s), and the pauses after it.
         self._refused: dict[Identity, tuple[float, Iterator[float]]] = {}
+        self._newest = 0
         self._announced: set[Identity] = set()
         self._saved: set[Identity] | None = None
 
-    def parts(self) -> Iterator[Part]:
+    def parts(self) -> Generator[Part, None, None]:
         """Ends with the count; raises what ends it otherwise."""
         self._load()
         with (
@@ -75,7 +77,7 @@ class _Notices:
 
     def _opened(self, log: Following, waker: Waker) -> Iterator[Part]:
         while True:
-            found = self._vigil.patiently(lambda: waker.look(lambda: log.notices(self._request.watcher)))
+            found = self._vigil.patiently(lambda: waker.look(lambda: self._look(log)))
             pending = {notice.identity: notice for notice in found}
             self._announced &= pending.keys()
             self._refused = {one: due for one, due in self._refused.items() if one in pending}
@@ -88,6 +90,13 @@ class _Notices:
             self._save()
             while not self._vigil.wait(waker, timeout=self._until_due()) and self._until_due() != 0:
                 pass
+
+    def _look(self, log: Following) -> list[Notice]:
+        with log.snapshot():
+            newest = log.newest_sequence()
+            require_reached(self._newest, newest)
+            self._newest = newest
+            return log.notices(self._request.watcher)
 
     def _is_due(self, notice: Notice) -> bool:
         """What cannot be acknowledged or delivered is not told by --ack and --deliver."""

@@ -22,6 +22,9 @@ from .stream import Vigil
 _DELIVERY_TIMEOUT_MS = 60_000
 _LONGEST_PAUSE_S = 60.0
 _GRACE_S = 2.0
+# The system takes no longer string; standard input has everything.
+_LONGEST_VALUE = 65_536
+_SHOWN_KEY = 80
 
 
 class Task(NamedTuple):
@@ -68,7 +71,8 @@ class Runner:
                 shell=isinstance(task.command, str),
                 env={name: value for name, value in environ.items() if value is not None},
                 stdin=subprocess.PIPE if task.document is not None else subprocess.DEVNULL,
-                process_group=0,
+                # A session of its own: a question to the terminal fails, instead of stopping it for ever.
+                start_new_session=True,
             )
         except OSError as error:
             return f"could not be started: {error.strerror}"
@@ -121,16 +125,16 @@ def delivery(notice: Notice, state_dir: str | None) -> Task:
 
 def named(notice: Notice) -> str:
     """A notice as failures name it."""
-    return f"the notice of {notice.watcher} about {notice.target}"
+    return f"the notice of {_shortened(notice.watcher)} about {_shortened(notice.target)}"
 
 
 def in_environment(database: str, values: Mapping[str, object]) -> dict[str, str | None]:
-    """Values as OPENCLAW_STATE_* variables; NUL cannot stand in one.
+    """Values as OPENCLAW_STATE_* variables; NUL cannot stand in one, nor can a very long text.
 
     The database that is followed is also the one that this program, run by the command, opens.
     """
     return {
-        f"OPENCLAW_STATE_{name}": None if value is None else without_nul(str(value))
+        f"OPENCLAW_STATE_{name}": None if value is None else _variable(str(value))
         for name, value in {"DB": database, **values}.items()
     }
 
@@ -138,6 +142,14 @@ def in_environment(database: str, values: Mapping[str, object]) -> dict[str, str
 def without_nul(text: str) -> str:
     """Text as a program can be given it."""
     return text.replace("\0", "\ufffd")
+
+
+def _variable(text: str) -> str | None:
+    return without_nul(text) if len(text.encode("utf-8", "replace")) <= _LONGEST_VALUE else None
+
+
+def _shortened(key: str) -> str:
+    return key if len(key) <= _SHOWN_KEY else key[:_SHOWN_KEY] + "…"
 
 
 def growing_pauses() -> Iterator[float]:

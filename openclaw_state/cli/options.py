@@ -7,7 +7,7 @@ what Typer sees and hands them over inside the Call.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, get_type_hints
 
 import typer
@@ -169,7 +169,7 @@ class Stream(NamedTuple):
     """What a following command answers; one place prints it, part by part."""
 
     command: str
-    parts: Iterator[Part]
+    parts: Generator[Part, None, None]
     fields: Sequence[str]
 
 

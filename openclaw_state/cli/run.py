@@ -136,6 +136,9 @@ def _show_stream(call: Call, stream: Stream) -> int:
                 err.flush()
             part.after()
     except StopError as stopped:
+        if not stopped.note:  # it came between two parts, where the stream did not hear of it
+            with contextlib.suppress(StopError):
+                stream.parts.throw(stopped)
         stopped.note = "" if quiet else stopped.note
         raise
     return ExitStatus.OK
@@ -143,7 +146,8 @@ def _show_stream(call: Call, stream: Stream) -> int:
 
 def _stopped(stopped: StopError, terminal: Terminal) -> int:
     """Say where a signal ended it."""
-    terminal.stdout.flush()
+    if not stopped.stuck:
+        terminal.stdout.flush()
     _write(terminal.stderr, [f"{stopped.note}\n"] if stopped.note else [])
     return -stopped.number
 

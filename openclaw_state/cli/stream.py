@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
-from ..errors import BusyError, StopError, TimedOutError, UsageError
+from ..errors import AccessError, BadDatabaseError, BusyError, StopError, TimedOutError, UsageError
 from ..report.escape import escape
 from ..timespec import parse_duration
 from .options import Call
@@ -25,6 +25,11 @@ if TYPE_CHECKING:
 STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _CREATION_POLL_S = 0.25
 _BUSY_PAUSE_S = 1.0
+# For how long a file that cannot be read may be one that is just changing.
+_PASSING_S = 2.0
+_PASSING_PAUSE_S = 0.1
+# How long an output that nobody takes may hold up the end that a signal asked for.
+_STUCK_S = 1.0
 
 T = TypeVar("T")
 
@@ -46,7 +51,7 @@ class Vigil:
     """Waits between the parts of a stream, and notices what ends it.
 
     The first SIGINT, SIGTERM or SIGHUP asks for an end between two parts, a second one ends the
-    process at once; what the caller had ignored (nohup) stays ignored.
+    process at once, with the command that it runs; what the caller had ignored (nohup) stays ignored.
     """
 
     def __init__(self, call: Call, *, heartbeat: str | None = None) -> None:
@@ -58,7 +63,8 @@ class Vigil:
         if self._heartbeat == 0:
             raise UsageError("--heartbeat is a silence longer than 0", hint="for example --heartbeat 30s")
         self._spoke_at = time.monotonic()
-        self._output = _pipe_behind(call)
+        # Of --exec, the commands alone write there.
+        self._output = None if call.flag("exec") else _pipe_behind(call)
         self._signal = 0
         self._saved: dict[signal.Signals, Any] = {}
         # Was the tool's own file made only while it was waited for?
@@ -71,9 +77,11 @@ class Vigil:
             for number in STOPPING:
                 if signal.getsignal(number) is not signal.SIG_IGN:
                     self._saved[number] = signal.signal(number, self._ask)
+            self._saved[signal.SIGALRM] = signal.signal(signal.SIGALRM, self._insist)
         return self
 
     def __exit__(self, *_: object) -> None:
+        signal.setitimer(signal.ITIMER_REAL, 0)
         for number, handler in self._saved.items():
             signal.signal(number, handler)
         os.close(self._asked)
@@ -97,12 +105,11 @@ class Vigil:
         Raises StopError, TimedOutError, or BrokenPipeError when nobody reads the output any more.
         """
         self.check()
-        if self._left() == 0:
-            raise TimedOutError(f"nothing more came within {self._timeout}")
         limits = [limit for limit in (self._until_heartbeat(), self._left(), timeout) if limit is not None]
         closing = () if self._output is None else (self._output,)
         changed = waker.wait(min(limits, default=None), (self._asked,), closing=closing)
-        self.check()
+        if self._signal:
+            raise StopError(self._signal)
         if self._output is not None and _is_closed(self._output):
             raise BrokenPipeError
         return changed
@@ -115,11 +122,18 @@ class Vigil:
 
     def patiently(self, look: Callable[[], T]) -> T:
         """Look, again and again while another process holds the lock: a follower has time."""
+        passing = 0.0
         while True:
             try:
                 return look()
             except BusyError:
                 self.pause(_BUSY_PAUSE_S)
+            except (AccessError, BadDatabaseError):
+                # A writer that is just starting, or a copy that is just being put in place.
+                passing = passing or time.monotonic()
+                if time.monotonic() - passing > _PASSING_S:
+                    raise
+                self.pause(_PASSING_PAUSE_S)
 
     def heartbeat_due(self) -> bool:
         """Has the stream been silent for long enough?"""
@@ -134,13 +148,13 @@ class Vigil:
         left = self._left()
         select.select([self._asked], [], [], seconds if left is None else min(seconds, left))
         self.check()
-        if self._left() == 0:
-            raise TimedOutError(f"nothing more came within {self._timeout}")
 
     def check(self) -> None:
-        """Raise StopError when a signal asked for the end."""
+        """Raise StopError when a signal asked for the end, TimedOutError when the time is over."""
         if self._signal:
             raise StopError(self._signal)
+        if self._left() == 0:
+            raise TimedOutError(f"nothing more came within {self._timeout}")
 
     def _left(self) -> float | None:
         return None if self._end is None else max(0.0, self._end - time.monotonic())
@@ -151,12 +165,24 @@ class Vigil:
         return max(0.0, self._spoke_at + self._heartbeat - time.monotonic())
 
     def _ask(self, number: int, frame: FrameType | None) -> None:
+        if self._signal:
+            self._pass_on(signal.SIGKILL)
+            signal.signal(number, signal.SIG_DFL)
+            os.kill(os.getpid(), number)
         self._signal = number
-        signal.signal(number, signal.SIG_DFL)
         os.write(self._asking, b"!")
+        self._pass_on(number)
+        signal.setitimer(signal.ITIMER_REAL, _STUCK_S)
+
+    def _pass_on(self, number: int) -> None:
+        """Send a signal also to the command that runs, with all that it started."""
         if self.child is not None:
             with suppress(ProcessLookupError):
                 os.killpg(self.child, number)
+
+    def _insist(self, number: int, frame: FrameType | None) -> None:
+        if self.child is None:
+            raise StopError(self._signal, stuck=True)
 
 
 def _pipe_behind(call: Call) -> int | None:

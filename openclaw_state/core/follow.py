@@ -95,8 +95,7 @@ class Follower:
     def _read(self) -> Batch:
         with self._reading() as connection:
             newest = changes.newest_sequence(connection)
-            if newest < self.position:
-                raise _ahead(self.position, newest)
+            require_reached(self.position, newest)
             if newest == self.position:
                 return Batch((), newest, newest)
             found = events_between(connection, self._chosen, self.position, newest)
@@ -133,10 +132,12 @@ def _gone(gaps: tuple[Gap, ...], position: int) -> HistoryGapError:
     )
 
 
-def _ahead(position: int, newest: int) -> AheadError:
-    return AheadError(
-        f"the log has only reached sequence {newest}, {position} lies ahead of it",
-        hint="was an older copy restored? read the sessions again, then follow from the new head",
-        requested=position,
-        head=newest,
-    )
+def require_reached(position: int, newest: int) -> None:
+    """Raise AheadError when the log's newest sequence lies behind a position that was read."""
+    if newest < position:
+        raise AheadError(
+            f"the log has only reached sequence {newest}, {position} lies ahead of it",
+            hint="was an older copy restored? read the sessions again, then follow from the new head",
+            requested=position,
+            head=newest,
+        )

@@ -258,7 +258,7 @@ class Waker:
             (main.st_dev, main.st_ino),
             (log.st_size, log.st_mtime_ns) if log else None,
             log is None and os.path.exists(self._journal),
-            None if log else changed,
+            None if log and log.st_size else changed,
         )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 from pathlib import Path
 
@@ -171,10 +172,13 @@ class TestFailure:
         done = follow(three, *TAIL, "--exec", "kill -KILL $$", status=69)
         assert "the command for event 1 was ended by SIGKILL" in done.err
 
-    def test_an_event_too_large_for_an_environment_is_told(self, cli: Cli, log: SignalLog) -> None:
+    def test_what_is_too_large_for_an_environment_stands_in_the_input_alone(
+        self, cli: Cli, log: SignalLog, notes: Path
+    ) -> None:
         goal(log, actor_id="x" * 200_000)
-        done = follow(cli, *TAIL, "--exec", "true", status=69)
-        assert "could not be started: Argument list too long" in done.err
+        command = 'test -z "${OPENCLAW_STATE_ACTOR_ID+set}" && cat >"$F"'
+        follow(cli, *TAIL, "--exec", command, "--count", 1)
+        assert json.loads(written(notes)[0])["actorId"] == "x" * 200_000
 
     @pytest.mark.parametrize(
         "command",
@@ -225,3 +229,21 @@ def test_heartbeats_go_on_beside_commands(three: Cli, log: SignalLog, notes: Pat
         eventually(lambda: len(written(notes)) == 4, "the command is run for the new event")
         follower.settle()
         follower.end(signal.SIGTERM)
+
+
+def test_no_command_is_started_after_the_timeout(three: Cli, tmp_path: Path) -> None:
+    done = tmp_path / "done"
+    argv = ("tail", "-f", "--since", 0, "--timeout", "300ms", "--exec", f"sleep 0.5; echo >>{done}")
+    assert "go on with --since 1" in three(*argv, status=124).err
+    assert done.read_text() == "\n"
+
+
+def test_a_closed_output_does_not_end_commands(three: Cli, tmp_path: Path) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    done = tmp_path / "done"
+    argv = ("tail", "-f", "--since", 0, "--count", 1, "--exec", f"echo >>{done}")
+    with three.start(*argv, stdout=writing) as process:
+        os.close(writing)
+        assert process.wait(20) == 0
+    assert done.read_text() == "\n"

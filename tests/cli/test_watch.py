@@ -388,7 +388,7 @@ def test_without_a_board_events_are_followed_as_lines(
 
     def note(call: Call, request: follow.Request) -> Endless:
         asked.append(request)
-        return Endless("tail", iter(()), ())
+        return Endless("tail", (part for part in ()), ())
 
     monkeypatch.setattr(follow, "follow", note)
     out, err = Stream(terminal=terminal), Stream(terminal=terminal)

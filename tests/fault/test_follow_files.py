@@ -19,8 +19,8 @@ from openclaw_state import Limits, SignalLog
 from openclaw_state.report.jsonout import dumps
 from tests.cli.harness import Outcome
 from tests.fault.followers import running
-from tests.following import LIMIT_S, Following
-from tests.support import CHILD, ROOT, change, goal, note
+from tests.following import LIMIT_S, Following, eventually
+from tests.support import CHILD, PARENT, ROOT, change, goal, note
 
 FOLLOW = ("tail", "-f", "--since", 0, "--format", "jsonl")
 
@@ -162,7 +162,7 @@ def test_a_hang_up_that_the_caller_ignores_stays_ignored(path: Path) -> None:
         follower.end(signal.SIGTERM)
 
 
-def test_a_second_signal_ends_it_though_nobody_takes_its_output(path: Path) -> None:
+def test_a_signal_ends_it_though_nobody_takes_its_output(path: Path) -> None:
     with SignalLog(path, change=True) as log:
         for _ in range(1000):
             note(log, payload={"channel": "x" * 500})
@@ -170,10 +170,61 @@ def test_a_second_signal_ends_it_though_nobody_takes_its_output(path: Path) -> N
         assert silent.stdout is not None
         silent.stdout.read(1)
         silent.send_signal(signal.SIGINT)
-        with pytest.raises(subprocess.TimeoutExpired):
-            silent.wait(0.3)
-        silent.send_signal(signal.SIGINT)
         assert silent.wait(LIMIT_S) == -signal.SIGINT
+        assert silent.stderr is not None
+        assert silent.stderr.read().startswith(b"stopped after 0; go on with --since 0")
+
+
+def test_a_second_signal_ends_also_the_command_that_it_waits_for(path: Path, tmp_path: Path) -> None:
+    command = f"trap '' TERM; echo $$ >{tmp_path}/pid; sleep 60"
+    with bare("tail", "-f", "--since", 0, "--exec", command, db=path) as follower:
+        pid = int(eventually(lambda: (tmp_path / "pid").exists() and (tmp_path / "pid").read_text(), "pid"))
+        follower.send_signal(signal.SIGTERM)
+        with pytest.raises(subprocess.TimeoutExpired):
+            follower.wait(1.5)
+        follower.send_signal(signal.SIGTERM)
+        assert follower.wait(LIMIT_S) == -signal.SIGTERM
+    eventually(lambda: not is_running(pid), "the command has ended")
+
+
+def is_running(pid: int) -> bool:
+    """Is there such a process, and not only its remains?"""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def test_an_older_copy_put_in_the_same_file_beside_an_empty_log_is_noticed(
+    path: Path, tmp_path: Path
+) -> None:
+    """A reader of a cleanly closed file leaves such a log."""
+    older = shutil.copy(path, tmp_path / "older")
+    append(path)
+    with SignalLog(path) as log:
+        log.newest_sequence()
+    with running(*FOLLOW, "-v", "--heartbeat", "100ms", db=path) as follower:
+        read_to(follower, 3)
+        follower.settle()
+        path.with_name(path.name + "-wal").write_bytes(b"")
+        follower.settle()
+        path.write_bytes(Path(older).read_bytes())
+        assert_says(follower.end(), 5, "only reached sequence 2, 3 lies ahead of it")
+
+
+def test_notices_of_a_log_that_went_back_end_with_5(path: Path) -> None:
+    with SignalLog(path, change=True) as log:
+        log.watch(PARENT, CHILD)
+        goal(log)
+    with closing(sqlite3.connect(":memory:")) as copy:
+        with closing(sqlite3.connect(path)) as source:
+            source.backup(copy)
+        append(path, 3)
+        with running("notices", "-f", db=path) as follower:
+            follower.line()
+            with closing(sqlite3.connect(path)) as target:
+                copy.backup(target)
+            assert_says(follower.end(), 5, "only reached sequence 3, 6 lies ahead of it")
 
 
 @pytest.mark.parametrize("form", [(), ("--json",)])

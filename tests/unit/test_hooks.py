@@ -44,6 +44,12 @@ def test_values_become_variables_and_absent_ones_are_unset() -> None:
     }
 
 
+def test_a_text_too_long_for_the_system_is_left_to_standard_input() -> None:
+    found = in_environment("/a.sqlite", {"KIND": "x" * 65_536, "SESSION_KEY": "é" * 65_536})
+    assert found["OPENCLAW_STATE_SESSION_KEY"] is None
+    attempt("test ${#OPENCLAW_STATE_KIND} = 65536", **found)
+
+
 def test_none_takes_a_variable_away(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENCLAW_STATE_RUN_ID", "outer")
     attempt('test -z "${OPENCLAW_STATE_RUN_ID+set}"', OPENCLAW_STATE_RUN_ID=None)
