@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from enum import StrEnum
+from typing import Any, NamedTuple
 
-from .model import Cursor, Delivery, Event, Notice
+from .model import Cursor, Delivery, Event, Link, Notice
 
 
 class Wake(NamedTuple):
@@ -97,3 +98,78 @@ class Pruned(NamedTuple):
     @property
     def nothing(self) -> bool:
         return not self.events and not self.cursors_expired
+
+
+class Verdict(StrEnum):
+    """What one tick of the upstream monitor found at a link, or why it did not look."""
+
+    RECORDED = "recorded"
+    KNOWN = "already recorded"
+    ADVANCED = "advanced"
+    QUIET = "quiet"
+    WAITING = "row being written"
+    BLOCKED = "blocked"
+    MISSING = "missing"
+    REMOVED = "removed"
+    UNUSABLE = "unusable"
+    UNREADABLE = "unreadable"
+    ISOLATED = "not checked"
+    ELSEWHERE = "not checkable here"
+    SKIPPED = "skipped"
+    IGNORED = "ignored"
+    FAILED = "failed"
+    AMBIGUOUS = "ambiguous"
+    UNWATCHED = "no watcher"
+
+
+class Echo(NamedTuple):
+    """A message that the session itself sent: which of its newest texts, counted from the oldest."""
+
+    position: int
+    of: int
+
+
+class LinkReport(NamedTuple):
+    """One link in one tick.
+
+    turns counts the human messages found, also where they were not recorded; misses is the
+    streak of missing checks; reason is empty where the verdict says all; next_marker is where
+    the link's marker moved; pruned is the retention that its event brought about.
+    """
+
+    link: Link
+    verdict: Verdict
+    reason: str = ""
+    turns: int = 0
+    echoes: tuple[Echo, ...] = ()
+    misses: int = 0
+    event: Event | None = None
+    notices: tuple[Notice, ...] = ()
+    next_marker: Any = None
+    pruned: Pruned | None = None
+
+
+class CatalogFailure(NamedTuple):
+    """A catalog that could not be checked in this tick; its streaks stay as they are."""
+
+    catalog_id: str
+    message: str
+
+
+class Tick(NamedTuple):
+    """One tick of the upstream monitor: every link in the order of the listing, and what failed.
+
+    at is epoch ms; listing_failure tells that the links could not be listed, so that nothing
+    was checked; stopped, that the tick was ended early.
+    """
+
+    at: int
+    links: tuple[LinkReport, ...]
+    failures: tuple[CatalogFailure, ...] = ()
+    listing_failure: str | None = None
+    stopped: bool = False
+
+    @property
+    def notices(self) -> tuple[Notice, ...]:
+        """The notices that this tick opened."""
+        return tuple(notice for report in self.links for notice in report.notices)

@@ -12,11 +12,11 @@ from typing import Any
 
 from ..errors import UsageError
 from ..model import Changes, Event, Head
+from ..timespec import SAFE_MAX
 from .javascript import trim
 from .schema import EVENT_COLUMNS
 
 MAX_CHANGES = 200
-SAFE_MAX = 2**53 - 1
 
 
 def read_changes(

@@ -10,7 +10,8 @@ from ..errors import UsageError
 from ..model import NOTIFYING_KINDS, Event
 from . import watches
 from .cursors import Raised
-from .javascript import is_falsy, json_text
+from .javascript import is_falsy
+from .jsontext import json_text
 from .schema import EVENT_COLUMNS
 from .shape import Shape
 from .surroundings import Surroundings

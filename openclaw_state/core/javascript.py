@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-import json
 import math
-from typing import Any
+import re
+from typing import Any, TypeGuard
+
+from ..timespec import SAFE_MAX
+
+# The least integer that rounds to no finite double.
+_INFINITE = 2**1024 - 2**970
 
 _SPACE = (
     "\t\n\v\f\r \u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a"
     "\u2028\u2029\u202f\u205f\u3000\ufeff"
 )
-
-
-_COMPACT = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
+_SPACES = re.compile(f"[{_SPACE}]+")
+# Where str.split() has another idea of white space.
+_DISPUTED = re.compile("[\x1c-\x1f\x85\ufeff]")
 
 
 def trim(text: str) -> str:
@@ -20,12 +25,11 @@ def trim(text: str) -> str:
     return text.strip(_SPACE)
 
 
-def json_text(value: Any) -> str:
-    """Compact JSON as JavaScript writes it: non-ASCII unescaped, 1.0 as 1, NaN as null."""
-    text = _COMPACT.encode(_plain(value))
-    if text.isascii():
-        return text
-    return "".join(f"\\u{ord(one):04x}" if "\ud800" <= one <= "\udfff" else one for one in text)
+def collapse(text: str) -> str:
+    """Trim, and make every run of JavaScript's white space one blank."""
+    if _DISPUTED.search(text):
+        return _SPACES.sub(" ", trim(text))
+    return " ".join(text.split())
 
 
 def is_falsy(value: Any) -> bool:
@@ -35,13 +39,51 @@ def is_falsy(value: Any) -> bool:
     return value is None or (isinstance(value, str | int | float) and not value)
 
 
-def _plain(value: Any) -> Any:
-    if isinstance(value, float):
-        if not math.isfinite(value):
-            return None
-        return int(value) if value.is_integer() and abs(value) < 1e21 else value
-    if isinstance(value, dict):
-        return {key: _plain(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
-    return value
+def is_finite(value: Any) -> TypeGuard[float]:
+    """A number that is neither NaN nor infinite; a boolean is no number."""
+    if isinstance(value, int):
+        return not isinstance(value, bool) and abs(value) < _INFINITE
+    return isinstance(value, float) and math.isfinite(value)
+
+
+def safe_count(value: Any) -> int | None:
+    """The value as a non-negative safe integer, `2.0` included; None for anything else."""
+    if is_finite(value) and 0 <= value <= SAFE_MAX and value == int(value):
+        return int(value)
+    return None
+
+
+def code_units(text: str) -> bytes:
+    """The UTF-16 code units of a text, in an order that compares as JavaScript compares."""
+    return text.encode("utf-16-be", "surrogatepass")
+
+
+def number_text(value: float) -> str:
+    """A number as JavaScript prints it: 1.0 as 1, 1e-7 as 1e-7, 1e16 with all its digits."""
+    try:
+        number = float(value)
+    except OverflowError:
+        number = math.inf if value > 0 else -math.inf
+    if not math.isfinite(number):
+        return "NaN" if math.isnan(number) else "Infinity" if number > 0 else "-Infinity"
+    if number.is_integer() and abs(number) <= SAFE_MAX:
+        return str(int(number))
+    sign = "-" if number < 0 else ""
+    mantissa, _, exponent = repr(abs(number)).partition("e")
+    whole, _, fraction = mantissa.partition(".")
+    point = len(whole) + int(exponent or 0)
+    digits = (whole + fraction).lstrip("0")
+    point -= len(whole + fraction) - len(digits)
+    return sign + _placed(digits.rstrip("0"), point)
+
+
+def _placed(digits: str, point: int) -> str:
+    """The digits with the decimal point after `point` of them, by the rules of Number::toString."""
+    if len(digits) <= point <= 21:
+        return digits.ljust(point, "0")
+    if 0 < point <= 21:
+        return f"{digits[:point]}.{digits[point:]}"
+    if -6 < point <= 0:
+        return f"0.{'0' * -point}{digits}"
+    rest = f".{digits[1:]}" if len(digits) > 1 else ""
+    return f"{digits[0]}{rest}e{point - 1:+d}"

@@ -8,6 +8,7 @@ from contextlib import AbstractContextManager
 from typing import Any, NamedTuple
 
 from ..model import Event, SessionRow
+from ..timespec import SAFE_MAX
 from . import changes
 from .schema import EVENT_COLUMNS
 
@@ -129,7 +130,7 @@ def sessions(
     reading: Reading, *, agent_id: str | None = None, most: int | None = None
 ) -> Iterator[SessionRow]:
     """Sessions with a head, the latest change first."""
-    before, left = changes.SAFE_MAX, most
+    before, left = SAFE_MAX, most
     while left is None or left > 0:
         size = BATCH_ROWS if left is None else min(left, BATCH_ROWS)
         with reading() as connection:

@@ -161,6 +161,20 @@ def upstream_missing(link: Link, source_key: str) -> Draft:
     )
 
 
+def upstream_message(link: Link, source_key: str, *, turns: int, occurred_at: float, dedupe_id: str) -> Draft:
+    """People wrote to an adopted session in the program that it came from."""
+    return Draft(
+        link.session_key,
+        link.agent_id,
+        "human_direct_message",
+        "human",
+        f"human message via {link.catalog_id}",
+        dedupe_key=f"upstream:{link.session_key}:{source_key}:{dedupe_id}",
+        payload={"turns": turns} if turns > 1 else None,
+        occurred_at=occurred_at,
+    )
+
+
 def outcome_of(error: BaseException) -> str | None:
     """How a run ended that raised this: None, `error`, `timeout` or `cancelled`."""
     names = {kind.__name__ for kind in type(error).__mro__}

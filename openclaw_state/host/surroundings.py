@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 
 from ..core.keys import agent_of
 from ..core.surroundings import STORE_UNKNOWN
+from ..errors import ConfigurationError
 from ..model import Cursor, Delivery
 from .agentdb import configured_store, default_store, session_rows
 from .config import store_doubt
@@ -64,6 +65,12 @@ class StateDirectory:
         agent = agent_of(key)
         rows = session_rows(self._store(agent), [key]) if agent else None
         return None if rows is None else rows.get(key) == "running"
+
+    def agent_store(self, agent: str) -> str:
+        """The database of an agent. Raises ConfigurationError when another one may be configured."""
+        if self._doubt:
+            raise ConfigurationError(self._doubt, hint="OpenClaw's configuration decides where sessions are")
+        return self._store(agent)
 
     def _store(self, agent: str) -> str:
         return configured_store(self._template, agent) if self._template else default_store(self.root, agent)

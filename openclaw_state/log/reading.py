@@ -192,6 +192,13 @@ class Reading(Opened):
         with self._database.reading() as connection:
             return links.read(connection, session_key, self._agent(session_key, agent_id))
 
+    def links(self) -> list[tuple[Link, bool]]:
+        """Every upstream link, by catalog and key, and whether its session is watched."""
+        from ..upstream import links
+
+        with self._database.reading() as connection:
+            return links.listing(connection)
+
     def watched_links(self) -> dict[str, list[Link]]:
         """The links that the upstream monitor visits, by catalog."""
         from ..upstream import links

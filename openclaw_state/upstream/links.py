@@ -1,14 +1,16 @@
-"""Rows of session_upstream_links (contract, signal-log section 15)."""
+"""Rows of session_upstream_links (contract, signal-log section 15, upstream section 1)."""
 
 from __future__ import annotations
 
 import hashlib
-import json
 import sqlite3
 from typing import Any
 
-from ..core.javascript import json_text
+from ..core.jsontext import json_or_none, json_text
 from ..model import Link
+
+# A marker that stays what it is.
+KEEP: Any = object()
 
 _COLUMNS = (
     "session_key, agent_id, catalog_id, host_id, thread_id, upstream_kind, upstream_ref_json,"
@@ -33,11 +35,12 @@ def upsert(
     """Store a link; True when a row was written.
 
     An existing link keeps created_at, and keeps marker and last_scanned_at while it still
-    names the same source; if_absent leaves it as it is.
+    names the same source (a reference that was absent may come); if_absent leaves it as it is.
     """
     same = (
-        "thread_id IS excluded.thread_id AND host_id IS excluded.host_id"
-        " AND upstream_kind IS excluded.upstream_kind AND upstream_ref_json IS excluded.upstream_ref_json"
+        "thread_id = excluded.thread_id AND host_id = excluded.host_id"
+        " AND upstream_kind = excluded.upstream_kind"
+        " AND (upstream_ref_json IS NULL OR upstream_ref_json = excluded.upstream_ref_json)"
     )
     update = (
         "DO NOTHING"
@@ -84,12 +87,25 @@ def set_marker(
     expected_updated_at: int | None = None,
     now: int,
 ) -> bool:
-    """Move the marker and the times of a link; False when it is gone or was changed meanwhile."""
+    """Move the marker and the times of a link; False when it is gone or was changed meanwhile.
+
+    The marker KEEP stays what it is while the times move; None is stored as the text `null`.
+    """
+    keeps = marker is KEEP
     return bool(
         connection.execute(
-            "UPDATE session_upstream_links SET last_marker_json = ?, last_scanned_at = ?, updated_at = ?"
+            "UPDATE session_upstream_links SET last_marker_json = iif(?, last_marker_json, ?),"
+            " last_scanned_at = ?, updated_at = ?"
             " WHERE session_key = ? AND agent_id = ? AND updated_at = ifnull(?, updated_at)",
-            (_stored(marker), now, now, session_key, agent_id, expected_updated_at),
+            (
+                keeps,
+                None if keeps else json_text(marker),
+                now,
+                now,
+                session_key,
+                agent_id,
+                expected_updated_at,
+            ),
         ).rowcount
     )
 
@@ -129,19 +145,22 @@ def watched(connection: sqlite3.Connection) -> dict[str, list[Link]]:
     return grouped
 
 
+def listing(connection: sqlite3.Connection) -> list[tuple[Link, bool]]:
+    """Every link, by catalog and key, and whether anybody watches its session."""
+    rows = connection.execute(
+        f"SELECT {_COLUMNS}, EXISTS (SELECT 1 FROM session_watch_cursors"
+        " WHERE target_session_key = link.session_key) FROM session_upstream_links AS link"
+        " ORDER BY catalog_id, session_key"
+    )
+    return [(_link(row[:-1]), bool(row[-1])) for row in rows]
+
+
 def _link(row: tuple[Any, ...]) -> Link:
     fields = list(row)
     for index in (6, 7):
-        fields[index] = _parsed(fields[index])
+        fields[index] = json_or_none(fields[index])
     return Link(*fields)
 
 
 def _stored(value: Any) -> str | None:
     return None if value is None else json_text(value)
-
-
-def _parsed(text: str | None) -> Any:
-    try:
-        return None if text is None else json.loads(text)
-    except ValueError:
-        return None

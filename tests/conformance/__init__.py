@@ -11,13 +11,22 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from . import signal_log
+from . import signal_log, upstream_checks, upstream_monitor, upstream_texts
 
 # Run a case, and say what differed, or None.
 Check = Callable[[], str | None]
 
 DRIVERS: dict[str, Callable[[dict[str, Any]], Iterator[tuple[str, Check]]]] = {
     "signal-log": signal_log.cases,
+    "upstream-claude": upstream_checks.claude_suite,
+    "upstream-claude-node": upstream_checks.node_suite,
+    "upstream-codex": upstream_checks.codex_suite,
+    "upstream-date-parse": upstream_texts.date_parse,
+    "upstream-monitor": upstream_monitor.cases,
+    "upstream-opencode": upstream_checks.opencode_suite,
+    "upstream-own-texts": upstream_texts.own_texts,
+    "upstream-pi": upstream_checks.pi_suite,
+    "upstream-source-key": upstream_texts.source_keys,
 }
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import sys
+import time
 
 from . import Check, cases
 
@@ -15,6 +17,9 @@ def problem_of(check: Check) -> str | None:
 
 
 if __name__ == "__main__":
+    # The cases were measured in UTC.
+    os.environ["TZ"] = "UTC"
+    time.tzset()
     passed = failed = 0
     for name in sys.argv[1:]:
         for case, check in cases(name):

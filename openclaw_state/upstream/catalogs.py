@@ -1,0 +1,67 @@
+"""The catalogs that this tool can check, and those that only a gateway can."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Protocol
+
+from ..model import Link
+from ..results import Verdict
+from . import claude, gate, opencode, pi
+from .findings import Finding, Missing, Outcome, Probe, Silence
+from .monitor import Catalog
+from .opencode_cli import OpenCode
+
+_ISOLATED = Silence(Verdict.ISOLATED, "isolated state")
+_NODE = "node:"
+
+
+class _Check(Protocol):
+    def __call__(self, probe: Probe, *, strict: bool = False) -> Finding: ...
+
+
+def standard_catalogs(
+    environ: Mapping[str, str],
+    *,
+    home_allowed: bool = True,
+    strict: bool = False,
+    run_opencode: opencode.Command | None = None,
+) -> dict[str, Catalog]:
+    """The providers by catalog id. home_allowed is the gate of section 5 (`gate.is_home_allowed`).
+
+    run_opencode runs OpenCode's command line; by default the `opencode` in the PATH of environ.
+    """
+    run = run_opencode or OpenCode(environ=environ)
+    return {
+        "claude": _of_files(
+            claude.check,
+            claude.peek,
+            strict=strict,
+            allowed=gate.is_claude_allowed(environ, allowed=home_allowed),
+            elsewhere=lambda link: link.host_id.startswith(_NODE),
+        ),
+        "codex": Catalog(lambda _: (), elsewhere=lambda _: True),
+        "opencode": Catalog(lambda probes: opencode.check(probes, run, strict=strict)),
+        "pi": _of_files(
+            pi.check, pi.peek, strict=strict, allowed=gate.is_pi_allowed(environ, allowed=home_allowed)
+        ),
+    }
+
+
+def _of_files(
+    check: _Check,
+    peek: Callable[[Link], Silence | Missing | None],
+    *,
+    strict: bool,
+    allowed: bool,
+    elsewhere: Callable[[Link], bool] | None = None,
+) -> Catalog:
+    """A catalog of transcript files, each looked at by itself."""
+
+    def check_all(probes: Sequence[Probe]) -> list[Outcome]:
+        return [
+            Outcome(probe.link.session_key, check(probe, strict=strict) if allowed else _ISOLATED)
+            for probe in probes
+        ]
+
+    return Catalog(check_all, peek if allowed else lambda _: _ISOLATED, elsewhere)
