@@ -60,7 +60,9 @@ class Monitor:
         timeout_s: float = TIMEOUT_S,
         stopped: Callable[[], bool] = lambda: False,
     ) -> None:
-        """kept holds the streaks of missing checks between ticks; by default this object does.
+        """log raises what it cannot record: one opened with best_effort would hide it from here.
+
+        kept holds the streaks of missing checks between ticks; by default this object does.
         policy says when they change, by default as OpenClaw's.
 
         clock is epoch ms; timeout_s is how long one catalog may take; stopped is asked between
@@ -90,7 +92,9 @@ class Monitor:
         try:
             self._go_on()
             try:
-                listed = [row for row in self._log.links() if only is None or row[0].session_key in only]
+                listed = self._log.links()
+                if only is not None:
+                    listed = [row for row in listed if row[0].session_key in only]
             except (StateError, sqlite3.Error) as error:
                 failure = error
             self._go_on()
