@@ -116,7 +116,8 @@ def test_when_nobody_reads_any_more_it_ends_quietly_long_before_its_next_tick(
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
     ) as process:
-        assert process.stdout is not None and process.stderr is not None
+        assert process.stdout is not None
+        assert process.stderr is not None
         process.stdout.close()
         begun = time.monotonic()
         assert process.wait(LIMIT_S) == 0
