@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from ..errors import NoDatabaseError, TimedOutError
+from ..errors import HookError, NoDatabaseError, TimedOutError
 from ..log.reading import Reading
 from ..report.escape import escape
 from ..report.monitoring import TICK_FIELDS
@@ -98,5 +98,12 @@ class _Ticks:
             text=[*lines, f"{format_clock(tick.at, utc=self._call.utc)}  {last}"],
             rows=[view | {"links": list(view["links"])}],
             notes=notes,
-            after=lambda: deliver_all(self._log, tick, self._request.runner, self._vigil),
+            after=lambda: self._deliver(tick),
         )
+
+    def _deliver(self, tick: Tick) -> None:
+        """A refused delivery must not keep the next tick waiting: its notice stays pending."""
+        try:
+            deliver_all(self._log, tick, self._request.runner, self._vigil)
+        except HookError as error:
+            self._vigil.say(f"error: {escape(error.message)}; its notice stays pending")
