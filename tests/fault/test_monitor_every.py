@@ -8,15 +8,18 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from openclaw_state import SignalLog
 from openclaw_state.cli.ticker import FIRST_S
-from tests.adopted import AgentStore, Transcript, adopt, person
+from tests.adopted import ADOPTED, AgentStore, Transcript, adopt, person
 from tests.cli.conftest import StateDir
-from tests.fault.followers import LIMIT_S, Running
+from tests.cli.harness import Cli, check_row
+from tests.following import LIMIT_S, Following, eventually
 from tests.support import ROOT, query
 
 PACE = ("monitor", "--every", "200ms", "--json")
@@ -35,14 +38,21 @@ def transcript(tmp_path: Path, path: Path) -> Transcript:
     return found
 
 
-def turns(running: Running, wanted: int) -> None:
+def tick(running: Following) -> Any:
+    """The next tick."""
+    found = json.loads(running.line())
+    check_row("monitor", found, kind="tick")
+    return found
+
+
+def turns(running: Following, wanted: int) -> None:
     """Wait until so many human turns were told."""
     while wanted > 0:
-        wanted -= running.row()["summary"]["humanTurns"]
+        wanted -= tick(running)["summary"]["humanTurns"]
 
 
 def test_what_is_written_while_it_runs_is_recorded_once(path: Path, transcript: Transcript) -> None:
-    with Running(*PACE, db=path) as running:
+    with Following(Cli(path), *PACE) as running:
         for number in range(3):
             transcript.add(person(f"prompt {number}"))
             turns(running, 1)
@@ -53,11 +63,9 @@ def test_what_is_written_while_it_runs_is_recorded_once(path: Path, transcript: 
 def test_a_signal_ends_it_between_two_ticks(
     path: Path, transcript: Transcript, number: signal.Signals
 ) -> None:
-    with Running("monitor", "--every", "100ms", db=path) as running:
+    with Following(Cli(path), "monitor", "--every", "100ms") as running:
         running.line()
-        status, notes = running.end(number)
-    assert status == -number
-    assert "what was recorded stays" in notes
+        assert "what was recorded stays" in running.end(number).err
 
 
 def test_a_signal_ends_a_tick_whose_provider_does_not_answer(path: Path, tmp_path: Path) -> None:
@@ -75,34 +83,32 @@ def test_a_signal_ends_a_tick_whose_provider_does_not_answer(path: Path, tmp_pat
             upstream_ref={"threadId": "ses_a"},
             marker={"seq": 1, "lastHumanMessageId": None},
         )
-    environ = os.pathsep.join((str(tmp_path), os.environ["PATH"]))
-    with Running("monitor", db=path, PATH=environ) as running:
-        limit = time.monotonic() + LIMIT_S
-        while not (tmp_path / "asked").exists() and time.monotonic() < limit:
-            time.sleep(0.01)
-        status, notes = running.end(signal.SIGTERM)
-    assert status == -signal.SIGTERM
-    assert "Traceback" not in notes
+    path_of_programs = os.pathsep.join((str(tmp_path), os.environ["PATH"]))
+    with Following(Cli(path), "monitor", env={"PATH": path_of_programs}) as running:
+        eventually((tmp_path / "asked").exists, "OpenCode is asked")
+        running.end(signal.SIGTERM)
 
 
 def test_between_two_ticks_it_holds_no_connection(path: Path, transcript: Transcript) -> None:
-    with Running("monitor", "--every", "1s", db=path) as running:
+    with Following(Cli(path), "monitor", "--every", "1s") as running:
         running.line()
-        limit = time.monotonic() + LIMIT_S
-        while time.monotonic() < limit:
-            held = Path(f"/proc/{running.process.pid}/fd").iterdir()
-            if not any(os.readlink(entry).startswith(str(path)) for entry in held):
-                break
-        else:
-            pytest.fail("the database stays open")
+        folder = Path(f"/proc/{running.pid}/fd")
+
+        def is_closed() -> bool:
+            with suppress(FileNotFoundError):
+                return not any(os.readlink(entry).startswith(str(path)) for entry in folder.iterdir())
+            return False
+
+        eventually(is_closed, "the database is closed")
+        assert running.is_running()
 
 
 def test_a_database_that_is_removed_ends_it(path: Path, transcript: Transcript) -> None:
-    with Running(*PACE, db=path) as running:
-        running.row()
+    with Following(Cli(path), *PACE) as running:
+        tick(running)
         for file in path.parent.glob("log.sqlite*"):
             file.unlink()
-        assert running.end()[0] == 66
+        running.end(status=66)
 
 
 def test_when_nobody_reads_any_more_it_ends_quietly_long_before_its_next_tick(
@@ -127,20 +133,23 @@ def test_when_nobody_reads_any_more_it_ends_quietly_long_before_its_next_tick(
 
 def test_a_gateway_that_starts_meanwhile_ends_it_or_silences_it(tmp_path: Path) -> None:
     state = StateDir(tmp_path / "openclaw")
-    AgentStore(state.root)
+    AgentStore(state.root).add_session(ADOPTED)
+    transcript = Transcript(tmp_path / "thread.jsonl")
+    with SignalLog(state.path, change=True) as log:
+        adopt(log, transcript.path)
+    cli, env = Cli(state.path), {"CLAUDE_CONFIG_DIR": str(tmp_path)}
     with (
-        Running(*PACE, "--unless-gateway", db=state.path) as patient,
-        Running(*PACE, db=state.path) as other,
+        Following(cli, *PACE, "--unless-gateway", env=env) as patient,
+        Following(cli, *PACE, env=env) as other,
     ):
-        patient.row(), other.row()
+        tick(patient)
+        tick(other)
         state.start_gateway()
-        status, notes = other.end()
-        assert (status, f"pid {os.getpid()}" in notes) == (9, True)
+        assert f"pid {os.getpid()}" in other.end(status=9).err
+        time.sleep(0.5)  # a tick that had begun before is over
+        transcript.add(person("for the gateway"))
+        time.sleep(1.0)
+        assert query(state.path, "SELECT 1 FROM session_state_events") == []
         (lock,) = state.root.glob("tmp/*/gateway.state.lock")
-        time.sleep(0.5)
-        while patient.seen():
-            patient.line()
-        time.sleep(0.5)
-        assert patient.seen() == 0
         lock.unlink()
-        assert json.loads(patient.line())["gateway"]["state"] == "dead"
+        turns(patient, 1)
