@@ -140,7 +140,14 @@ class HookError(StateError):
     status = ExitStatus.UNAVAILABLE
 
 
-class StopError(Exception):
+class UpstreamError(StateError):
+    """A catalog could not be checked at all: its program did not answer, or nothing of it can be read."""
+
+    code = "upstream_failed"
+    status = ExitStatus.UNAVAILABLE
+
+
+class StopError(BaseException):
     """A signal asked for the end, which is no failure; note says where it stopped.
 
     stuck: nobody takes the output, so that nothing more can be written to it.

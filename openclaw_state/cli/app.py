@@ -41,10 +41,11 @@ COMMANDS: dict[str, Entry] = {
     ),
     "prune": Entry("prune:prune", "Change", "retention: old events, surplus events, expired watches"),
     "forget": Entry("prune:forget", "Change", "delete a session's log and every watch by or on it"),
+    "monitor": Entry("monitor:monitor", "Upstream", "look for what people wrote in adopted sessions"),
     "demo": Entry("demo:demo", "Health", "a short story to try, in a database of its own"),
     "help": Entry("help:topic", "Health", "topics: exit-codes, environment, formats, time"),
 }
-GROUPS = ("Look", "Change", "Health")
+GROUPS = ("Look", "Change", "Upstream", "Health")
 
 
 def resolve(argv: Sequence[str]) -> tuple[str, list[str]]:

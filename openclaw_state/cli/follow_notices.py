@@ -168,7 +168,7 @@ class _Notices:
         return Task(named(notice), self._command, environ, notice_view(notice))
 
     def _change(self) -> SignalLog:
-        return self._call.changing()
+        return self._call.changing(clock=self._call.clock)
 
     def _load(self) -> None:
         if self._position is None:

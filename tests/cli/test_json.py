@@ -13,6 +13,7 @@ from jsonschema import Draft202012Validator
 from openclaw_state import SignalLog
 from openclaw_state.cli.app import COMMANDS, load
 from openclaw_state.errors import StateError
+from openclaw_state.report.monitoring import LINK_FIELDS
 from openclaw_state.report.views import (
     CHANGE_FIELDS,
     CURSOR_FIELDS,
@@ -64,6 +65,7 @@ ANSWERS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
         (CHILD, "-y"),
         ("dryRun", "sessionKey", "agentId", "events", "heads", "links", "cursors"),
     ),
+    "monitor": ((), LINK_FIELDS[:-1]),
     "help": (("time",), ("topic", "text")),
 }
 
@@ -78,8 +80,11 @@ def arguments(command: str, *more: str) -> list[str]:
 
 
 @pytest.fixture
-def aged(story: Cli) -> Cli:
-    """The story, a day later: every watch is older than no time at all."""
+def aged(story: Cli, log: SignalLog) -> Cli:
+    """The story of an adopted child, a day later: every watch is older than no time at all."""
+    log.upsert_link(
+        CHILD, catalog_id="codex", host_id="gateway:local", thread_id="t", upstream_kind="codex-app-server"
+    )
     story.now += DAY
     return story
 

@@ -258,7 +258,7 @@ def test_a_listing_that_fails_is_told_and_drops_the_streaks(
     change(path, "ALTER TABLE session_upstream_links RENAME TO hidden")
     found = tick(log, sessions, kept=kept)
     assert found.listing_failure is not None
-    assert "session_upstream_links" in found.listing_failure
+    assert "session_upstream_links" in str(found.listing_failure)
     assert (found.links, kept) == ((), {})
 
 
