@@ -17,7 +17,7 @@ _SPACE = (
 )
 _SPACES = re.compile(f"[{_SPACE}]+")
 # Where str.split() has another idea of white space.
-_DISPUTED = re.compile("[\x1c-\x1f\x85\ufeff]")
+_DISPUTED = "\x1c\x1d\x1e\x1f\x85\ufeff"
 
 
 def trim(text: str) -> str:
@@ -27,8 +27,9 @@ def trim(text: str) -> str:
 
 def collapse(text: str) -> str:
     """Trim, and make every run of JavaScript's white space one blank."""
-    if _DISPUTED.search(text):
-        return _SPACES.sub(" ", trim(text))
+    for one in _DISPUTED:
+        if one in text:
+            return _SPACES.sub(" ", trim(text))
     return " ".join(text.split())
 
 

@@ -15,7 +15,8 @@ from typing import Any, NoReturn
 from .javascript import number_text
 
 _WHOLE_DIGITS = 400
-_BLANK = re.compile(r"[ \t\n\r]*")
+_BLANKS = " \t\n\r"
+_BLANK = re.compile(f"[{_BLANKS}]*")
 _NUMBER = re.compile(r"(-?(?:0|[1-9][0-9]*))(\.[0-9]+)?([eE][+-]?[0-9]+)?")
 _WORDS = {"true": True, "false": False, "null": None}
 _INDEX = re.compile("0|[1-9][0-9]{0,9}")
@@ -25,7 +26,10 @@ _LAST_INDEX = 2**32 - 2
 def json_value(text: str) -> Any:
     """What JSON.parse makes of a text. Raises ValueError where it throws."""
     try:
-        return _usual(text)
+        if text[:1] in _BLANKS:
+            return _DECODER.decode(text)
+        value, end = _DECODER.raw_decode(text)
+        return value if end == len(text) else _DECODER.decode(text)
     except json.JSONDecodeError:
         raise
     except (ValueError, RecursionError):
@@ -57,7 +61,6 @@ def _refuse(word: str) -> NoReturn:
 
 
 _DECODER = json.JSONDecoder(parse_constant=_refuse)
-_usual = _DECODER.decode
 
 
 def _integer(text: str) -> int | float:

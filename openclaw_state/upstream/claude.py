@@ -16,10 +16,11 @@ from .times import parse_time
 
 KIND = "claude-cli"
 
-_INTER_SESSION = "[Inter-session message]"
-_RESEED = (
+# Written by OpenClaw: a message of another session, and the header of a reseeded one.
+_FOREIGN = (
+    "[Inter-session message]",
     "Continue this conversation using the OpenClaw transcript below as prior session history.\n"
-    "Treat it as authoritative context for this fresh CLI session.\n\n<conversation_history>"
+    "Treat it as authoritative context for this fresh CLI session.\n\n<conversation_history>",
 )
 _FLAGS = ("isMeta", "isSidechain", "isCompactSummary", "isVisibleInTranscriptOnly")
 _NULL_ROW = re.compile(rb"^[ \t\r]*null[ \t\r]*$", re.MULTILINE)
@@ -119,16 +120,17 @@ def _human_row_texts(row: Any) -> list[str]:
     message = row.get("message")
     if not isinstance(message, dict) or message.get("role") != "user":
         return []
-    if any(row.get(flag) is True for flag in _FLAGS):
-        return []
+    for flag in _FLAGS:
+        if row.get(flag) is True:
+            return []
     return _human_texts(message.get("content"))
 
 
 def _human_texts(content: Any) -> list[str]:
     """The text candidates of human content; empty when OpenClaw or a tool wrote it."""
     if isinstance(content, str):
-        texts = [content]
-    elif isinstance(content, list):
+        return [] if content.startswith(_FOREIGN) else [content]
+    if isinstance(content, list):
         blocks = [block for block in content if isinstance(block, dict)]
         if any(block.get("type") == "tool_result" for block in blocks):
             return []
@@ -139,7 +141,7 @@ def _human_texts(content: Any) -> list[str]:
         ]
     else:
         return []
-    return [] if any(text.startswith((_INTER_SESSION, _RESEED)) for text in texts) else texts
+    return [] if any(text.startswith(_FOREIGN) for text in texts) else texts
 
 
 def _time_of(row: Mapping[str, Any], otherwise: float) -> float:

@@ -18,7 +18,8 @@ _MS = timedelta(milliseconds=1)
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 
 _FLAGS = re.ASCII | re.IGNORECASE
-_USUAL = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", re.ASCII)
+# Every third letter of 2026-07-13T10:00:00.000Z, the form that nearly every row has.
+_USUAL = "--T::."
 _ISO = re.compile(
     r"(\d{4}|[+-]\d{6})(?:-(\d\d)(?:-(\d\d))?)?"
     r"(?:T(\d\d):(\d\d)(?::(\d\d)(?:\.(\d+))?)?(Z|[+-]\d\d:?\d\d)?)?",
@@ -36,9 +37,10 @@ _NAMED = re.compile(
 
 def parse_time(text: str) -> int | None:
     """A time in epoch ms, in local time where the text names no zone; None when it is unusable."""
-    if _USUAL.fullmatch(text):
+    if len(text) == 24 and text[4:20:3] == _USUAL and text[23] == "Z":
         try:
-            return (datetime.fromisoformat(text) - _EPOCH_UTC) // _MS
+            since = datetime.fromisoformat(text) - _EPOCH_UTC
+            return since.days * _DAY_MS + since.seconds * 1000 + since.microseconds // 1000
         except ValueError:
             pass
     if match := _ISO.fullmatch(text):

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from ..results import Verdict
@@ -37,6 +37,9 @@ class Window(NamedTuple):
 
     def rows_with(self, *needles: bytes) -> Iterator[bytes]:
         """The rows that contain one of some byte strings, without looking into the others."""
+        return self._rows_with_one(*needles) if len(needles) == 1 else self._rows_with_any(needles)
+
+    def _rows_with_any(self, needles: Sequence[bytes]) -> Iterator[bytes]:
         data, end = self.data, self.end
         found = [data.find(needle, 0, end) for needle in needles]
         while True:
@@ -49,6 +52,14 @@ class Window(NamedTuple):
                 at if at < 0 or at > stop else data.find(needle, stop, end)
                 for at, needle in zip(found, needles, strict=True)
             ]
+
+    def _rows_with_one(self, needle: bytes) -> Iterator[bytes]:
+        data, end = self.data, self.end
+        at = data.find(needle, 0, end)
+        while at >= 0:
+            stop = data.index(b"\n", at)
+            yield data[data.rfind(b"\n", 0, at) + 1 : stop]
+            at = data.find(needle, stop, end)
 
 
 def peek(path: str, offset: int) -> Silence | Missing | None:
