@@ -140,6 +140,13 @@ class HookError(StateError):
     status = ExitStatus.UNAVAILABLE
 
 
+class UpstreamError(StateError):
+    """A catalog could not be checked at all: its program did not answer, or nothing of it can be read."""
+
+    code = "upstream_failed"
+    status = ExitStatus.UNAVAILABLE
+
+
 class TimedOutError(StateError):
     """`--timeout` passed before the awaited thing happened."""
 

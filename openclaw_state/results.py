@@ -5,6 +5,7 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Any, NamedTuple
 
+from .errors import StateError
 from .model import Cursor, Delivery, Event, Link, Notice
 
 
@@ -134,7 +135,8 @@ class LinkReport(NamedTuple):
 
     turns counts the human messages found, also where they were not recorded; misses is the
     streak of missing checks; reason is empty where the verdict says all; next_marker is where
-    the link's marker moved; pruned is the retention that its event brought about.
+    the link's marker moved; pruned is the retention that its event brought about; own_texts is
+    what the messages were compared with; failure is what kept an event from being recorded.
     """
 
     link: Link
@@ -147,6 +149,25 @@ class LinkReport(NamedTuple):
     notices: tuple[Notice, ...] = ()
     next_marker: Any = None
     pruned: Pruned | None = None
+    own_texts: tuple[str, ...] = ()
+    failure: StateError | None = None
+
+
+class StreakKey(NamedTuple):
+    """What a streak of missing checks belongs to: a link and its source."""
+
+    session_key: str
+    agent_id: str
+    source_key: str
+
+
+class Streak(NamedTuple):
+    """How many checks in a row missed, the updated_at of the link that they looked at, and when
+    the last of them counted (both epoch ms)."""
+
+    misses: int
+    link_updated_at: int
+    counted_at: int = 0
 
 
 class CatalogFailure(NamedTuple):
@@ -159,14 +180,14 @@ class CatalogFailure(NamedTuple):
 class Tick(NamedTuple):
     """One tick of the upstream monitor: every link in the order of the listing, and what failed.
 
-    at is epoch ms; listing_failure tells that the links could not be listed, so that nothing
-    was checked; stopped, that the tick was ended early.
+    at is epoch ms; listing_failure is why the links could not be listed, so that nothing was
+    checked; stopped tells that the tick was ended early.
     """
 
     at: int
     links: tuple[LinkReport, ...]
     failures: tuple[CatalogFailure, ...] = ()
-    listing_failure: str | None = None
+    listing_failure: Exception | None = None
     stopped: bool = False
 
     @property

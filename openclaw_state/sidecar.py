@@ -1,7 +1,8 @@
 """The tool's own small database, in the user's state directory: what it must remember itself.
 
-Nothing of it is ever stored in OpenClaw's files. It keeps the positions of readers, and the
-prune ledger: who pruned what and when, so that a history gap can be explained.
+Nothing of it is ever stored in OpenClaw's files. It keeps the positions of readers, the prune
+ledger (who pruned what and when, so that a history gap can be explained), and the streaks of
+missing checks, which a monitor that is run from cron would else begin anew each time.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import json
 import os
 import socket
 import sqlite3
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, MutableMapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -20,7 +21,7 @@ import platformdirs
 import sqlite_utils
 
 from .errors import StorageError
-from .results import Pruned
+from .results import Pruned, Streak, StreakKey
 
 FILE = "sidecar.sqlite"
 KEPT_PRUNES = 1_000
@@ -62,7 +63,7 @@ class Sidecar:
             "max_age_ms": max_age_ms,
             "max_rows": pruned.max_rows,
         }
-        with self._stored("written") as store, store.conn:
+        with self.stored("written") as store, store.conn:
             store.table("prunes").insert(row, pk="id")
             store.execute("DELETE FROM prunes WHERE id <= (SELECT max(id) FROM prunes) - ?", [KEPT_PRUNES])
 
@@ -70,7 +71,7 @@ class Sidecar:
         """The latest retention runs on a database, newest first; empty when none is known."""
         if not os.path.exists(self.path):
             return []
-        with self._stored("read") as store:
+        with self.stored("read") as store:
             rows = store.table("prunes").rows_where(
                 "database = ?", [os.path.realpath(database)], order_by="id desc", limit=most
             )
@@ -80,7 +81,7 @@ class Sidecar:
         """What a command saved under a name for a database; None when nothing was. Raises StorageError."""
         if not os.path.exists(self.path):
             return None
-        with self._stored("read") as store:
+        with self.stored("read") as store:
             rows = store.execute(
                 "SELECT value FROM positions WHERE database = ? AND command = ? AND name = ?",
                 [os.path.realpath(database), command, name],
@@ -98,11 +99,26 @@ class Sidecar:
             "name": name,
             "value": json.dumps(value),
         }
-        with self._stored("written") as store, store.conn:
+        with self.stored("written") as store, store.conn:
             store.table("positions").upsert(row, pk=("database", "command", "name"))
 
+    def streaks(self, database: str) -> Streaks:
+        """The streaks of missing checks on a database. Raises StorageError."""
+        return Streaks(self, os.path.realpath(database), self._saved_streaks(os.path.realpath(database)))
+
+    def _saved_streaks(self, database: str) -> dict[StreakKey, Streak]:
+        if not os.path.exists(self.path):
+            return {}
+        with self.stored("read") as store:
+            rows = store.execute(
+                "SELECT session_key, agent_id, source_key, misses, link_updated_at, counted_at"
+                " FROM streaks WHERE database = ?",
+                [database],
+            ).fetchall()
+        return {StreakKey(*row[:3]): Streak(*row[3:]) for row in rows}
+
     @contextmanager
-    def _stored(self, done: str) -> Iterator[sqlite_utils.Database]:
+    def stored(self, done: str) -> Iterator[sqlite_utils.Database]:
         """The open sidecar; what fails within the block says what could not be done."""
         try:
             store = self._open()
@@ -138,7 +154,59 @@ class Sidecar:
             pk=("database", "command", "name"),
             if_not_exists=True,
         )
+        key = {"database": str, "session_key": str, "agent_id": str, "source_key": str}
+        store.table("streaks").create(
+            {**key, "misses": int, "link_updated_at": int, "counted_at": int},
+            pk=tuple(key),
+            if_not_exists=True,
+        )
         return store
+
+
+class Streaks(MutableMapping[StreakKey, Streak]):
+    """The streaks of one database, each change written down at once.
+
+    A change that cannot be written holds for this object alone, and failure tells why: what a
+    tick finds otherwise must not be lost with it.
+    """
+
+    def __init__(self, sidecar: Sidecar, database: str, found: dict[StreakKey, Streak]) -> None:
+        self._sidecar = sidecar
+        self._database = database
+        self._found = found
+        self.failure: StorageError | None = None
+
+    def __getitem__(self, key: StreakKey) -> Streak:
+        return self._found[key]
+
+    def __iter__(self) -> Iterator[StreakKey]:
+        return iter(self._found)
+
+    def __len__(self) -> int:
+        return len(self._found)
+
+    def __setitem__(self, key: StreakKey, streak: Streak) -> None:
+        self._found[key] = streak
+        self._write(
+            "INSERT OR REPLACE INTO streaks (database, session_key, agent_id, source_key, misses,"
+            " link_updated_at, counted_at) VALUES (?, ?, ?, ?, ?, ?, ?)",
+            *key,
+            *streak,
+        )
+
+    def __delitem__(self, key: StreakKey) -> None:
+        del self._found[key]
+        self._write(
+            "DELETE FROM streaks WHERE database = ? AND session_key = ? AND agent_id = ? AND source_key = ?",
+            *key,
+        )
+
+    def _write(self, sql: str, *values: str | int) -> None:
+        try:
+            with self._sidecar.stored("written") as store, store.conn:
+                store.execute(sql, [self._database, *values])
+        except StorageError as error:
+            self.failure = error
 
 
 def _entry(row: Mapping[str, Any]) -> LedgerEntry:

@@ -72,6 +72,19 @@ def find_gateway(
     return _most_cautious([verdict, *(_by_lock(lock, processes) for lock in successors)])
 
 
+def living_since(state_dir: str, gateway: Gateway) -> int | None:
+    """When this life of a gateway began (epoch ms), by the lock that names its pid; None: unknown."""
+    from datetime import datetime
+
+    for lock in read_locks(state_dir):
+        if lock.payload and lock.payload.pid == gateway.pid:
+            try:
+                return round(datetime.fromisoformat(lock.payload.created_at).timestamp() * 1000)
+            except (ValueError, OverflowError, OSError):
+                continue
+    return None
+
+
 def read_lease(connection: sqlite3.Connection) -> Lease | None:
     """The gateway's lease; None where there is none, or no table of leases. Raises sqlite3.Error."""
     if not connection.execute("SELECT 1 FROM sqlite_schema WHERE name = 'state_leases'").fetchone():

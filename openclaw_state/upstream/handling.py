@@ -51,11 +51,20 @@ class Handler:
     """Handles the findings of one tick, one after another."""
 
     def __init__(
-        self, log: Log, sessions: Sessions, kept: streaks.Streaks, *, stopped: Callable[[], bool]
+        self,
+        log: Log,
+        sessions: Sessions,
+        kept: streaks.Streaks,
+        *,
+        policy: streaks.Policy,
+        clock: Callable[[], int],
+        stopped: Callable[[], bool],
     ) -> None:
         self._log = log
         self._sessions = sessions
         self._streaks = kept
+        self._policy = policy
+        self._clock = clock
         self._stopped = stopped
 
     def handle(self, probe: Probe, finding: Finding) -> LinkReport:
@@ -65,7 +74,8 @@ class Handler:
         if isinstance(finding, Missing):
             return self._missing(probe)
         report = self._activity(probe, finding)
-        return report._replace(turns=safe_count(finding.turns) or 0, echoes=finding.echoes)
+        turns = safe_count(finding.turns) or 0
+        return report._replace(turns=turns, echoes=finding.echoes, own_texts=probe.own_texts)
 
     def _missing(self, probe: Probe) -> LinkReport:
         link = probe.link
@@ -73,25 +83,28 @@ class Handler:
             streaks.drop(self._streaks, link)
             return _ignored(link, changed)
         if self._sessions.run_active(probe.session_id):
-            before = self._streaks.get(streaks.key_of(link))
-            return _ignored(link, _RUN_ACTIVE, misses=before.misses if before else 0)
-        count = streaks.next_count(self._streaks, link)
-        if count == streaks.LIMIT:
-            return self._gone(link)
-        streaks.store(self._streaks, link, count)
+            counted = self._streaks.get(streaks.key_of(link))
+            return _ignored(link, _RUN_ACTIVE, misses=counted.misses if counted else 0)
+        now = self._clock()
+        before = streaks.current(self._streaks, link)
+        if before and streaks.is_too_soon(before, now, self._policy):
+            return LinkReport(link, Verdict.MISSING, "counted a moment ago", misses=before.misses)
+        count = before.misses + 1 if before else 1
+        if count >= streaks.LIMIT:
+            return self._gone(link, now)
+        streaks.store(self._streaks, link, count, now=now)
         return LinkReport(link, Verdict.MISSING, misses=count)
 
-    def _gone(self, link: Link) -> LinkReport:
+    def _gone(self, link: Link, now: int) -> LinkReport:
         """The last miss: the log says so, then the link goes; unrecorded, it waits for one more."""
+        recorded, reason, failure = None, "not recorded", None
         try:
             recorded = self._log.append(producers.upstream_missing(link, source_key(link)))
         except (StateError, sqlite3.Error) as error:
-            recorded, reason = None, f"not recorded: {error}"
-        else:
-            reason = "not recorded"
+            reason, failure = f"not recorded: {error}", _expected(error)
         if recorded is None or recorded.event is None:
-            streaks.store(self._streaks, link, streaks.LIMIT - 1)
-            return LinkReport(link, Verdict.MISSING, reason, misses=streaks.LIMIT - 1)
+            streaks.store(self._streaks, link, streaks.LIMIT - 1, now=now)
+            return LinkReport(link, Verdict.MISSING, reason, misses=streaks.LIMIT - 1, failure=failure)
         self._log.delete_link(link.session_key, agent_id=link.agent_id, expected_updated_at=link.updated_at)
         streaks.drop(self._streaks, link)
         return LinkReport(
@@ -122,7 +135,7 @@ class Handler:
         try:
             recorded = self._log.append(draft, only_if_watched=True)
         except (StateError, sqlite3.Error) as error:
-            return _ignored(link, f"not recorded: {error}")
+            return _ignored(link, f"not recorded: {error}")._replace(failure=_expected(error))
         if recorded.event is None:
             return _ignored(link, "nobody watches the session any more")
         report = LinkReport(
@@ -179,6 +192,10 @@ class Handler:
     def _busy_or_changed(self, probe: Probe) -> str:
         changed = self._session_changed(probe)
         return changed or (_RUN_ACTIVE if self._sessions.run_active(probe.session_id) else "")
+
+
+def _expected(error: Exception) -> StateError | None:
+    return error if isinstance(error, StateError) else None
 
 
 def _ignored(link: Link, reason: str, *, misses: int = 0) -> LinkReport:

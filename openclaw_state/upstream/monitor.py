@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import sqlite3
 import threading
+import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from itertools import groupby
 from typing import NamedTuple, TypeVar
 
@@ -22,6 +23,7 @@ from .handling import Handler, Log
 from .sessions import LinkKey, Sessions, link_key
 
 TIMEOUT_S = 45.0
+_STOP_POLL_S = 0.1
 
 T = TypeVar("T")
 
@@ -54,10 +56,12 @@ class Monitor:
         *,
         clock: Callable[[], int],
         kept: streaks.Streaks | None = None,
+        policy: streaks.Policy = streaks.Policy(),  # noqa: B008 - a frozen value
         timeout_s: float = TIMEOUT_S,
         stopped: Callable[[], bool] = lambda: False,
     ) -> None:
         """kept holds the streaks of missing checks between ticks; by default this object does.
+        policy says when they change, by default as OpenClaw's.
 
         clock is epoch ms; timeout_s is how long one catalog may take; stopped is asked between
         steps, and a tick then writes nothing more. OpenClaw's own behaviour where it differs
@@ -68,24 +72,30 @@ class Monitor:
         self._catalogs = catalogs
         self._clock = clock
         self._streaks: streaks.Streaks = {} if kept is None else kept
+        self._policy = policy
         self._timeout_s = timeout_s
         self._stopped = stopped
 
-    def tick(self) -> Tick:
-        """Look at every link once. Failures are part of the answer; none of them ends the tick."""
+    def tick(self, only: Collection[str] | None = None) -> Tick:
+        """Look at every link once, or at those of some sessions.
+
+        Failures are part of the answer; none of them ends the tick.
+        """
         at = self._clock()
         reports: dict[LinkKey, LinkReport] = {}
         failures: list[CatalogFailure] = []
         listed: list[tuple[Link, bool]] = []
-        failure, stopped = None, False
+        failure: Exception | None = None
+        stopped = False
         try:
             self._go_on()
             try:
-                listed = self._log.links()
+                listed = [row for row in self._log.links() if only is None or row[0].session_key in only]
             except (StateError, sqlite3.Error) as error:
-                failure = str(error)
+                failure = error
             self._go_on()
-            self._scan(listed, reports, failures)
+            if failure is None or not self._policy.lasting:
+                self._scan(listed, reports, failures, only)
         except _Stopped:
             stopped = True
         finally:
@@ -105,6 +115,7 @@ class Monitor:
         listed: Sequence[tuple[Link, bool]],
         reports: dict[LinkKey, LinkReport],
         failures: list[CatalogFailure],
+        only: Collection[str] | None,
     ) -> None:
         owners = Counter(link.session_key for link, watched in listed if watched)
         visited = []
@@ -116,7 +127,7 @@ class Monitor:
                 reports[link_key(link)] = LinkReport(link, Verdict.AMBIGUOUS, reason)
             else:
                 visited.append(link)
-        missed = streaks.keep_only(self._streaks, visited)
+        missed = streaks.keep_only(self._streaks, visited, of=only)
         for catalog_id, group in groupby(visited, key=lambda link: link.catalog_id):
             links = list(group)
             try:
@@ -216,7 +227,14 @@ class Monitor:
         for probe in probes.values():
             if probe.link.session_key not in missing:
                 streaks.drop(self._streaks, probe.link)
-        handler = Handler(self._log, self._sessions, self._streaks, stopped=self._stopped)
+        handler = Handler(
+            self._log,
+            self._sessions,
+            self._streaks,
+            policy=self._policy,
+            clock=self._clock,
+            stopped=self._stopped,
+        )
         for outcome in outcomes:
             about = probes.get(outcome.session_key)
             if about is None:
@@ -243,12 +261,20 @@ class Monitor:
         # A daemon: a file system that hangs must not keep the process from ending.
         thread = threading.Thread(target=run, daemon=True)
         thread.start()
-        thread.join(self._timeout_s)
+        self._await(thread)
         if raised:
             raise raised[0]
         if not answer:
             raise TimedOutError(f"no answer within {self._timeout_s:g} s")
         return answer[0]
+
+    def _await(self, thread: threading.Thread) -> None:
+        """Until it has ended or its time is up. Raises _Stopped when the monitor was stopped meanwhile."""
+        end = time.monotonic() + self._timeout_s
+        while thread.is_alive() and (left := end - time.monotonic()) > 0:
+            thread.join(min(left, _STOP_POLL_S))
+            if thread.is_alive():
+                self._go_on()
 
 
 def _why_not(entry: str | Exception | None) -> str:

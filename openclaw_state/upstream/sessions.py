@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Callable, Iterable, Mapping
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from ..core.failures import translated
 from ..core.keys import agent_of, normalize_agent_id
@@ -17,6 +17,14 @@ from . import own_texts
 _ENTRIES = (
     "SELECT session_key, current_session_id FROM session_nodes"
     " WHERE entry_valid <> -1 AND session_key IN (SELECT value FROM json_each(?))"
+)
+
+# The column says it; only where it is NULL, the entry itself does (contract, agent-loop section 2.4).
+_RUNNING = (
+    "SELECT current_session_id, json_extract(entry_json, '$.lifecycleRunId'),"
+    " json_extract(entry_json, '$.startedAt') FROM session_nodes"
+    " WHERE entry_valid <> -1 AND coalesce(status, json_extract(entry_json, '$.status')) = 'running'"
+    " AND session_key IN (SELECT value FROM json_each(?))"
 )
 
 # Session key and agent: what names a link.
@@ -43,23 +51,31 @@ class Sessions(Protocol):
         """End of a tick: what was opened for it is closed."""
 
 
+class Runner(NamedTuple):
+    """A gateway that may be alive: only with one can a run be active.
+
+    since is when its life began (epoch ms), None where that is unknown; a run that started
+    before belongs to an earlier life and has ended.
+    """
+
+    since: int | None = None
+
+
 class AgentSessions:
     """Sessions in the agents' own databases, opened read-only, each once a tick.
 
-    store_of gives the path of an agent's database, or raises. Active runs are the memory of a
-    gateway's process: without one there are none, so run_active is given from outside.
+    store_of gives the path of an agent's database, or raises. What a gateway keeps in memory
+    cannot be seen; a run counts as active where the session's row says that one is running and
+    there is a runner.
     """
 
     def __init__(
-        self,
-        store_of: Callable[[str], str],
-        *,
-        strict: bool = False,
-        run_active: Callable[[str], bool] | None = None,
+        self, store_of: Callable[[str], str], *, strict: bool = False, runner: Runner | None = None
     ) -> None:
         self._store_of = store_of
         self._strict = strict
-        self._run_active = run_active
+        self._runner = runner
+        self._active: set[str] = set()
         self._open: dict[str, sqlite3.Connection] = {}
 
     def entries(self, links: Iterable[Link]) -> dict[LinkKey, str | Exception]:
@@ -91,9 +107,11 @@ class AgentSessions:
                 connection.rollback()
 
     def run_active(self, session_id: str) -> bool:
-        return self._run_active is not None and self._run_active(session_id)
+        """As the rows were when the session's entry was last read."""
+        return session_id in self._active
 
     def close(self) -> None:
+        self._active.clear()
         while self._open:
             self._open.popitem()[1].close()
 
@@ -103,8 +121,18 @@ class AgentSessions:
             connection = self._connection(path)
         except NoDatabaseError:
             return {}
+        named = (json.dumps(keys),)
         with translated(path):
-            return {key: sid for key, sid in connection.execute(_ENTRIES, (json.dumps(keys),)) if sid}
+            found = {key: sid for key, sid in connection.execute(_ENTRIES, named) if sid}
+            if self._runner:
+                running = connection.execute(_RUNNING, named).fetchall()
+                self._active -= set(found.values())
+                self._active |= {sid for sid, run, began in running if run and self._runs(began)}
+        return found
+
+    def _runs(self, began: object) -> bool:
+        since = self._runner.since if self._runner else None
+        return since is None or not isinstance(began, int | float) or began >= since
 
     def _connection(self, path: str) -> sqlite3.Connection:
         if path not in self._open:

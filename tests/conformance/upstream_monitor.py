@@ -15,11 +15,11 @@ from typing import Any
 from openclaw_state import SignalLog
 from openclaw_state.core.opening import create_embedded
 from openclaw_state.model import Link
+from openclaw_state.results import Streak, StreakKey
 from openclaw_state.upstream import claude
 from openclaw_state.upstream.findings import Activity, Finding, Missing, Outcome, Probe
 from openclaw_state.upstream.links import KEEP
 from openclaw_state.upstream.monitor import Catalog, Monitor
-from openclaw_state.upstream.streaks import Streak, StreakKey
 
 from .compare import difference
 
