@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..core import lifecycle, retention
+from ..errors import RefusedError
 from ..model import Limits
 from ..results import Forgotten, Pruned
 from ..upstream import links
@@ -51,6 +52,26 @@ class Keeping(Opened):
                 if_absent=if_absent,
                 now=self._clock(),
             )
+
+    def note_own_text(self, session_key: str, text: str, *, agent_id: str | None = None) -> int:
+        """Remember what a session of the tool's own file sent, so that its echo upstream is no person's.
+
+        Only hashes of the ten newest are kept, in the sidecar; a blank text is none. Returns how
+        many are kept. Raises RefusedError for OpenClaw's file, StorageError.
+        """
+        from ..sidecar import Sidecar
+        from ..upstream.embedded import digest_of
+
+        if not self.embedded:
+            raise RefusedError(
+                f"{self.path} is OpenClaw's: what its sessions sent is in the agents' own databases",
+                hint="the monitor reads it there; nothing has to be noted",
+            )
+        agent, digest = self._agent(session_key, agent_id), digest_of(text)
+        sidecar = Sidecar()
+        if digest is None:
+            return len(sidecar.own_texts(self.path, session_key, agent))
+        return sidecar.add_own_text(self.path, session_key, agent, digest)
 
     def set_link_marker(
         self,

@@ -71,6 +71,15 @@ def peek(path: str, offset: int) -> Silence | Missing | None:
     return QUIET if stat.S_ISREG(status.st_mode) and status.st_size <= offset else None
 
 
+def size_of(path: str) -> int | None:
+    """The size of a transcript; None where no regular file can be looked at."""
+    try:
+        status = os.stat(_encoded(path))
+    except (OSError, ValueError):
+        return None
+    return status.st_size if stat.S_ISREG(status.st_mode) else None
+
+
 def read_window(path: str, offset: int, *, size: int = WINDOW) -> Window | Silence | Missing:
     """The next window of a transcript, or why there is none.
 
