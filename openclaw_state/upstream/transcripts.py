@@ -110,6 +110,31 @@ def read_window(path: str, offset: int, *, size: int = WINDOW) -> Window | Silen
     return Silence(Verdict.BLOCKED, f"at offset {offset}: the row there is longer than {size} bytes")
 
 
+class Row(NamedTuple):
+    """One row of a transcript: where it begins, its length in bytes, and whether its line feed is there."""
+
+    offset: int
+    length: int
+    ended: bool
+
+
+def measure_row(path: str, offset: int) -> Row:
+    """How long the row at an offset is, its line feed included, read a window at a time.
+
+    Raises OSError, ValueError for a path that cannot be one.
+    """
+    file = os.open(_encoded(path), os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    try:
+        length = 0
+        while data := os.pread(file, WINDOW, offset + length):
+            if (end := data.find(b"\n")) >= 0:
+                return Row(offset, length + end + 1, ended=True)
+            length += len(data)
+        return Row(offset, length, ended=False)
+    finally:
+        os.close(file)
+
+
 def mtime_ms(nanoseconds: int) -> float:
     """A file time in ms, in the doubles that OpenClaw computes it with."""
     return nanoseconds // 10**9 * 1000 + nanoseconds % 10**9 / 1e6
