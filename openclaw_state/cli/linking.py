@@ -24,6 +24,7 @@ from ..report.text import plural
 from ..results import Adopted
 from ..sidecar import KEPT_OWN_TEXTS
 from ..upstream.adopting import begin
+from ..upstream.links import same_source
 from ..upstream.opencode_cli import OpenCode
 from ..upstream.skipping import blocking_row
 from ..upstream.streaks import key_of
@@ -228,9 +229,7 @@ def _stored(log: Reading, key: str, agent: str | None) -> Link:
 def _planned(log: Reading, link: Link) -> Adopted:
     """What `adopt` would do."""
     before = log.link(link.session_key, agent_id=link.agent_id)
-    same = (
-        before is not None and before[3:6] == link[3:6] and before.upstream_ref in (None, link.upstream_ref)
-    )
+    same = before is not None and same_source(before, link)
     shown = link._replace(marker=before.marker) if before and same else link
     return Adopted(shown, before, not same, None, False)
 

@@ -85,7 +85,7 @@ class Keeping(Opened):
             done = events.append(
                 connection, self._database.shape, self._surroundings, draft, now=now, strict=self._strict
             )
-        rebased = before is None or stored.marker == link.marker
+        rebased = before is None or not links.same_source(before, link)
         return Adopted(stored, before, rebased, done.event, done.duplicate)
 
     def note_own_text(self, session_key: str, text: str, *, agent_id: str | None = None) -> int:

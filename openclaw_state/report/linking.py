@@ -147,7 +147,7 @@ def link_table(found: Iterable[LinkHealth], style: Style) -> Iterator[str]:
             _marker(health),
             health.size,
             _scanned(health, style),
-            f"{health.misses} of {STREAK_LIMIT}" if health.misses else None,
+            _misses(health) if health.misses or health.state is Health.MISSING else None,
             health_words(health),
         ]
         for health in found
@@ -181,7 +181,7 @@ def link_lines(view: dict[str, Any], health: LinkHealth, style: Style) -> Iterat
         "created": _instant(view["createdAt"], style),
         "updated": _instant(view["updatedAt"], style),
         "scanned": _instant(view["lastScannedAt"], style),
-        "misses": "unknown" if health.misses is None else f"{health.misses} of {STREAK_LIMIT}",
+        "misses": _misses(health),
         "watchers": ", ".join(view["watchers"]) or None,
         "next": view["next"],
     }
@@ -206,6 +206,10 @@ def _marker(health: LinkHealth) -> Cell:
     if health.offset is not None or health.link is None:
         return health.offset
     return None if health.link.marker is None else dumps(health.link.marker)
+
+
+def _misses(health: LinkHealth) -> str:
+    return "unknown" if health.misses is None else f"{health.misses} of {STREAK_LIMIT}"
 
 
 def _scanned(health: LinkHealth, style: Style) -> str | None:

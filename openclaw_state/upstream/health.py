@@ -75,7 +75,7 @@ def _health(report: LinkReport, catalog: Catalog | None, misses: Callable[[Link]
     state = Health.BEHIND if report.verdict is Verdict.ADVANCED else Health[report.verdict.name]
     reason = report.reason
     if state is Health.QUIET and offset is not None and size is not None and size < offset:
-        state, reason = Health.SHRUNK, f"{size} bytes are left of {offset}"
+        state, reason = Health.SHRUNK, f"the file ends at {size}, before the marker"
     return LinkHealth(
         link.session_key,
         link.agent_id,
