@@ -153,6 +153,14 @@ class LinkReport(NamedTuple):
     failure: StateError | None = None
 
 
+class RowReport(NamedTuple):
+    """One row of a transcript: the byte that it begins at, whether it counted, and why or why not."""
+
+    offset: int
+    human: bool
+    reason: str
+
+
 class StreakKey(NamedTuple):
     """What a streak of missing checks belongs to: a link and its source."""
 

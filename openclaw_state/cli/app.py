@@ -40,6 +40,7 @@ COMMANDS: dict[str, Entry] = {
     ),
     "prune": Entry("prune:prune", "Change", "retention: old events, surplus events, expired watches"),
     "forget": Entry("prune:forget", "Change", "delete a session's log and every watch by or on it"),
+    "monitor": Entry("monitor:monitor", "Upstream", "look for what people wrote in adopted sessions"),
     "links list": Entry("links:list_links", "Upstream", "what adopted sessions follow, and whether they can"),
     "links show": Entry("links:show", "Upstream", "everything about the link of one session"),
     "links add": Entry("linking:add", "Upstream", "follow a transcript or a thread from its end on"),

@@ -13,9 +13,8 @@ from ..model import Notice
 from ..report.lines import notice_lines
 from ..report.views import NOTICE_FIELDS, notice_view
 from .follow import opening
-from .hooks import Task, chosen_runner, deliverer, in_environment
+from .hooks import Task, chosen_runner, deliverer, delivery, in_environment, named
 from .look import style_of
-from .notices import GATEWAY_PROGRAM
 from .options import Call, Part, StopError, Stream
 from .overview import queue_warnings
 from .stream import Vigil
@@ -124,19 +123,8 @@ class _Notices:
         self._save()
 
     def _task(self, log: Following, notice: Notice) -> Task | None:
-        what = f"the notice of {notice.watcher} about {notice.target}"
         if self._request.deliver:
-            words = [
-                GATEWAY_PROGRAM,
-                "system",
-                "event",
-                "--session-key",
-                notice.watcher,
-                "--text",
-                notice.text,
-            ]
-            root = log.location.state_dir
-            return Task(what, words, {} if root is None else {"OPENCLAW_STATE_DIR": root})
+            return delivery(notice, log.location.state_dir)
         if self._command is None:
             return None
         values: dict[str, Any] = {
@@ -147,7 +135,8 @@ class _Notices:
             "WAKE": notice.wake,
             "TEXT": notice.text,
         }
-        return Task(what, self._command, in_environment(log.path, values), notice_view(notice))
+        environ = in_environment(log.path, values)
+        return Task(named(notice), self._command, environ, notice_view(notice))
 
     def _change(self) -> SignalLog:
         return self._call.changing()

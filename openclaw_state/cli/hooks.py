@@ -11,6 +11,7 @@ from contextlib import suppress
 from typing import NamedTuple
 
 from ..errors import ConfigurationError, HookError
+from ..model import Notice
 from ..report.jsonout import dumps
 from ..timespec import parse_duration
 from .notices import GATEWAY_PROGRAM
@@ -90,10 +91,10 @@ def chosen_runner(call: Call) -> Runner:
     )
 
 
-def deliverer(call: Call) -> Runner:
+def deliverer(call: Call, *, retries: int | None = None) -> Runner:
     """The runner of deliveries to OpenClaw: a refused one is tried again for as long as it takes.
 
-    Raises ConfigurationError when the program is not installed.
+    retries: or only so often. Raises ConfigurationError when the program is not installed.
     """
     if shutil.which(GATEWAY_PROGRAM, path=call.terminal.environ.get("PATH")) is None:
         raise ConfigurationError(
@@ -105,8 +106,19 @@ def deliverer(call: Call) -> Runner:
     return Runner(
         call.terminal.environ,
         timeout_ms=parse_duration(timeout) if timeout else _DELIVERY_TIMEOUT_MS,
-        retries=None,
+        retries=retries,
     )
+
+
+def delivery(notice: Notice, state_dir: str | None) -> Task:
+    """Handing the line of a notice to its watcher's agent, in the state directory around the database."""
+    words = [GATEWAY_PROGRAM, "system", "event", "--session-key", notice.watcher, "--text", notice.text]
+    return Task(named(notice), words, {} if state_dir is None else {"OPENCLAW_STATE_DIR": state_dir})
+
+
+def named(notice: Notice) -> str:
+    """A notice as failures name it."""
+    return f"the notice of {notice.watcher} about {notice.target}"
 
 
 def in_environment(database: str, values: Mapping[str, object]) -> dict[str, str]:

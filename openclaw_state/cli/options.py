@@ -87,13 +87,16 @@ _WAIT = {
         None,
     )
 }
-_FOLLOW = {
-    "follow": (bool, typer.Option("-f", "--follow", help="Go on with what comes."), False),
+_COUNT = {
     "count": (
         int | None,
         typer.Option("--count", metavar="N", min=1, help="End after this many."),
         None,
-    ),
+    )
+}
+_FOLLOW = {
+    "follow": (bool, typer.Option("-f", "--follow", help="Go on with what comes."), False),
+    **_COUNT,
     **_WAIT,
     "position": (
         str | None,
@@ -124,6 +127,7 @@ _GROUPS: dict[str, dict[str, tuple[Any, Any, Any]]] = {
     "plan": _PLAN,
     "ask": _ASK,
     "wait": _WAIT,
+    "ends": {**_COUNT, **_WAIT},
     "follow": _FOLLOW,
 }
 SHARED = {name: option for group in _GROUPS.values() for name, option in group.items()}
@@ -251,8 +255,18 @@ class Call(NamedTuple):
         directories."""
         return self.terminal.opened.enter_context(self.changing(create=create, best_effort=best_effort))
 
-    def changing(self, *, create: bool = False, best_effort: bool = False) -> SignalLog:
-        """The chosen database, opened for change; the caller closes it."""
+    def changing(
+        self,
+        *,
+        create: bool = False,
+        best_effort: bool = False,
+        strict: bool = False,
+        clock: Callable[[], int] | None = None,
+    ) -> SignalLog:
+        """The chosen database, opened for change; the caller closes it.
+
+        clock is for what goes on for long: by default the time stands still.
+        """
         from ..log.signal_log import SignalLog
 
         return SignalLog(
@@ -260,8 +274,9 @@ class Call(NamedTuple):
             change=True,
             create=create,
             best_effort=best_effort,
+            strict=strict,
             lock_wait_ms=parse_duration(self.flag("lock_wait")),
-            clock=lambda: self.now,
+            clock=clock or (lambda: self.now),
         )
 
     def confirm(self, question: Callable[[], str]) -> None:

@@ -20,6 +20,7 @@ from .options import Call, StopError
 
 if TYPE_CHECKING:
     from ..core.waker import Waker
+    from ..host.location import Location
     from ..log.following import Following
 
 STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -66,6 +67,10 @@ class Vigil:
 
     def open(self) -> Following:
         """Open the chosen database for following; the tool's own file is waited for."""
+        return self._call.follow(self.located())
+
+    def located(self) -> Location:
+        """The chosen database, once it is there: the tool's own file is waited for."""
         from ..core.opening import is_blank
 
         location = self._call.location()
@@ -74,7 +79,7 @@ class Vigil:
             self.say(f"waiting for {escape(location.path)} to be created")
             while is_blank(location.path):
                 self.pause(_CREATION_POLL_S)
-        return self._call.follow(location)
+        return location
 
     def wait(self, waker: Waker, *, timeout: float | None = None) -> bool:
         """Wait for a change; False when a heartbeat is due or the timeout (s) passed.
@@ -121,6 +126,23 @@ class Vigil:
         self.check()
         if self._left() == 0:
             raise TimedOutError(f"nothing more came within {self._timeout}")
+
+    def rest(self, seconds: float) -> None:
+        """Like pause; raises BrokenPipeError, too, when nobody reads the output any more."""
+        left = self._left()
+        poll = select.poll()
+        poll.register(self._asked, select.POLLIN)
+        if self._output is not None:
+            poll.register(self._output, 0)
+        poll.poll(1000 * (seconds if left is None else min(seconds, left)))
+        if self._output is not None and _is_closed(self._output):
+            raise BrokenPipeError
+        self.pause(0)
+
+    @property
+    def over(self) -> bool:
+        """Has a signal asked for the end, or the time run out?"""
+        return self._signal != 0 or self._left() == 0
 
     def check(self) -> None:
         """Raise StopError when a signal asked for the end."""

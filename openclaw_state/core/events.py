@@ -80,7 +80,7 @@ def append(
         ),
     )
     if not cursor.rowcount:
-        return Appended(_holder(connection, draft.dedupe_key), duplicate=True)
+        return Appended(holder(connection, draft.dedupe_key), duplicate=True)
     sequence = cursor.lastrowid or 0
     connection.execute(
         "INSERT INTO session_state_heads (session_key, agent_id, last_sequence, updated_at)"
@@ -147,7 +147,8 @@ def _payload_text(payload: Any) -> str | None:
         raise UsageError(f"the payload cannot be written as JSON: {error}") from error
 
 
-def _holder(connection: sqlite3.Connection, dedupe_key: str | None) -> Event | None:
+def holder(connection: sqlite3.Connection, dedupe_key: str | None) -> Event | None:
+    """The event that has a dedupe key."""
     if not dedupe_key:
         return None
     row = connection.execute(

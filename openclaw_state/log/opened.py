@@ -96,6 +96,10 @@ class Opened:
         """Close the connections of every thread."""
         self._database.close()
 
+    def release(self) -> None:
+        """Close this thread's connection for a pause; the next use opens another to the same file."""
+        self._database.release()
+
     @property
     def embedded(self) -> bool:
         """Is this the tool's own file (no OpenClaw behind it)?"""

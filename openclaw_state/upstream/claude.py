@@ -161,3 +161,29 @@ def _before(items: Sequence[Mapping[str, Any]], uuid: str | None) -> Iterator[Ma
         if uuid is not None and item.get("uuid") == uuid:
             return
         yield item
+
+
+def explain_row(row: Any) -> str:
+    """Why a row is not a person's; empty where it is. For people to read: `check` decides."""
+    if not isinstance(row, dict):
+        return "no object"
+    if row.get("type") != "user":
+        return f"type {row.get('type')}"
+    message = row.get("message")
+    if not isinstance(message, dict) or message.get("role") != "user":
+        return "not in the role user"
+    if flags := [flag for flag in _FLAGS if row.get(flag) is True]:
+        return ", ".join(flags)
+    if _human_texts(message.get("content")):
+        return ""
+    content = message.get("content")
+    blocks = [block for block in content if isinstance(block, dict)] if isinstance(content, list) else []
+    if any(block.get("type") == "tool_result" for block in blocks):
+        return "tool result"
+    has_text = isinstance(content, str) or any(isinstance(block.get("text"), str) for block in blocks)
+    return "written by OpenClaw" if has_text else "no text"
+
+
+def compared_text(row: Any) -> str:
+    """What of a person's row is compared with own texts: its first text, normalised."""
+    return collapse(_human_row_texts(row)[0])

@@ -18,6 +18,13 @@ _COLUMNS = (
 )
 
 
+_LISTING = (
+    f"SELECT {_COLUMNS}, EXISTS (SELECT 1 FROM session_watch_cursors"
+    " WHERE target_session_key = link.session_key) FROM session_upstream_links AS link"
+    " ORDER BY catalog_id, session_key"
+)
+
+
 def upsert(
     connection: sqlite3.Connection,
     *,
@@ -156,19 +163,34 @@ def watched(connection: sqlite3.Connection) -> dict[str, list[Link]]:
 
 def listing(connection: sqlite3.Connection) -> list[tuple[Link, bool]]:
     """Every link, by catalog and key, and whether anybody watches its session."""
-    rows = connection.execute(
-        f"SELECT {_COLUMNS}, EXISTS (SELECT 1 FROM session_watch_cursors"
-        " WHERE target_session_key = link.session_key) FROM session_upstream_links AS link"
-        " ORDER BY catalog_id, session_key"
-    )
-    return [(_link(row[:-1]), bool(row[-1])) for row in rows]
+    tolerant = connection.text_factory
+    try:
+        # Three times as fast, and nearly always enough.
+        connection.text_factory = str
+        rows = connection.execute(_LISTING).fetchall()
+    except sqlite3.OperationalError:
+        connection.text_factory = tolerant
+        rows = connection.execute(_LISTING).fetchall()
+    finally:
+        connection.text_factory = tolerant
+    return [(_link(row), bool(row[-1])) for row in rows]
 
 
 def _link(row: tuple[Any, ...]) -> Link:
-    fields = list(row)
-    for index in (6, 7):
-        fields[index] = json_or_none(fields[index])
-    return Link(*fields)
+    key, agent, catalog, host, thread, kind, ref, marker, created_at, updated_at, scanned_at, *_ = row
+    return Link(
+        key,
+        agent,
+        catalog,
+        host,
+        thread,
+        kind,
+        json_or_none(ref),
+        json_or_none(marker),
+        created_at,
+        updated_at,
+        scanned_at,
+    )
 
 
 def _stored(value: Any) -> str | None:

@@ -172,52 +172,59 @@ class Monitor:
         reports: dict[LinkKey, LinkReport],
     ) -> dict[str, Probe]:
         """The links to check, by session key; every other one is reported."""
-        here = [link for link in links if not (catalog.elsewhere and catalog.elsewhere(link))]
-        if len(here) < len(links):
-            kept = set(map(link_key, here))
-            for link in links:
-                if link_key(link) not in kept:
-                    reports[link_key(link)] = LinkReport(link, Verdict.ELSEWHERE)
-        entries = self._sessions.entries(here)
-        ready: list[tuple[Link, str]] = []
-        for link in here:
-            entry = entries.get(link_key(link))
-            if isinstance(entry, str) and entry and not self._sessions.run_active(entry):
-                ready.append((link, entry))
-            else:
-                reports[link_key(link)] = LinkReport(link, Verdict.SKIPPED, _why_not(entry))
+        here = self._checkable(catalog, links, reports)
+        moved = self._moved(catalog, here, missed, reports)
+        entries = self._sessions.entries(moved) if moved else {}
         probes = {}
-        for link, session_id in self._moved(catalog, ready, missed, reports):
-            try:
-                own_texts = self._sessions.own_texts(link, session_id)
-            except Exception as error:
-                reason = f"own texts unreadable: {_words(error)}"
-                reports[link_key(link)] = LinkReport(link, Verdict.SKIPPED, reason)
+        for link in moved:
+            session_id = entries.get(link_key(link))
+            if isinstance(session_id, str) and session_id and not self._sessions.run_active(session_id):
+                try:
+                    own_texts = self._sessions.own_texts(link, session_id)
+                    probes[link.session_key] = Probe(link, own_texts, session_id)
+                    continue
+                except Exception as error:
+                    reason = f"own texts unreadable: {_words(error)}"
             else:
-                probes[link.session_key] = Probe(link, own_texts, session_id)
+                reason = _why_not(session_id)
+            reports[link_key(link)] = LinkReport(link, Verdict.SKIPPED, reason)
         return probes
+
+    def _checkable(
+        self, catalog: Catalog, links: Sequence[Link], reports: dict[LinkKey, LinkReport]
+    ) -> Sequence[Link]:
+        """The links that do not need a gateway."""
+        if catalog.elsewhere is None:
+            return links
+        here = []
+        for link in links:
+            if catalog.elsewhere(link):
+                reports[link_key(link)] = LinkReport(link, Verdict.ELSEWHERE)
+            else:
+                here.append(link)
+        return here
 
     def _moved(
         self,
         catalog: Catalog,
-        ready: Sequence[tuple[Link, str]],
+        links: Sequence[Link],
         missed: set[LinkKey],
         reports: dict[LinkKey, LinkReport],
-    ) -> list[tuple[Link, str]]:
-        """Leave out the links where nothing moved: reading their own texts would change nothing.
+    ) -> Sequence[Link]:
+        """Leave out the links where nothing moved: reading their sessions would change nothing.
 
         A link with a streak is never left out, because its streak depends on all of it.
         """
-        if catalog.peek is None or not ready:
-            return list(ready)
+        if catalog.peek is None or not links:
+            return links
         peek = catalog.peek
-        glances = self._within([link for link, _ in ready], lambda links: list(map(peek, links)))
+        glances = self._within(links, lambda asked: list(map(peek, asked)))
         moved = []
-        for (link, session_id), glance in zip(ready, glances, strict=True):
-            if isinstance(glance, Silence) and link_key(link) not in missed:
+        for link, glance in zip(links, glances, strict=True):
+            if isinstance(glance, Silence) and not (missed and link_key(link) in missed):
                 reports[link_key(link)] = LinkReport(link, *glance)
             else:
-                moved.append((link, session_id))
+                moved.append(link)
         return moved
 
     def _outcomes(

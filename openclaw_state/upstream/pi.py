@@ -92,3 +92,18 @@ def _time_of(row: Mapping[str, Any], message: Mapping[str, Any], otherwise: floa
         if isinstance(stamp, str) and (found := parse_time(stamp)) is not None:
             return found
     return otherwise
+
+
+def explain_row(row: Any) -> str:
+    """Why a row is not a person's; empty where it is. For people to read: `check` decides."""
+    if not isinstance(row, dict):
+        return "no object"
+    if row.get("type") != "message":
+        return f"type {row.get('type')}"
+    message = row.get("message")
+    return "" if isinstance(message, dict) and message.get("role") == "user" else "not in the role user"
+
+
+def compared_text(row: Any) -> str:
+    """What of a person's row is compared with own texts, normalised."""
+    return _text_of(row["message"].get("content"))

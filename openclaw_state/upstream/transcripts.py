@@ -149,7 +149,10 @@ def _read(file: int, offset: int, size: int) -> bytes:
 
 def _encoded(path: str) -> bytes:
     """The bytes of a path as OpenClaw passes them on: UTF-8, half surrogate pairs replaced."""
-    encoded = _SURROGATE.sub("\ufffd", path).encode()
+    try:
+        encoded = path.encode()
+    except UnicodeEncodeError:
+        encoded = _SURROGATE.sub("\ufffd", path).encode()
     if b"\0" in encoded:
         raise ValueError("the path contains a NUL character")
     return encoded

@@ -26,7 +26,7 @@ from openclaw_state.errors import StateError
 from tests.support import ROOT, T
 
 SCHEMAS = Path(openclaw_state.__file__).parent / "report" / "schemas"
-CHANGING = {name for name, entry in COMMANDS.items() if entry.group == "Change"} | {"notices"}
+CHANGING = {name for name, entry in COMMANDS.items() if entry.group in ("Change", "Upstream")} | {"notices"}
 # The table of `cursors list`.
 CURSOR_COLUMNS = [
     "WATCHER",

@@ -36,6 +36,7 @@ CHANGING: dict[str, tuple[str, ...]] = CREATING | {
     "notices sweep": (),
     "prune": ("--max-rows", "1", "-y"),
     "forget": (CHILD, "-y"),
+    "monitor": (),
 }
 ALL = [*READING.items(), *PLANNING.items(), *CHANGING.items()]
 KEPT = [item for item in ALL if item[0] not in CREATING]
