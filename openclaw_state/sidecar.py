@@ -26,7 +26,6 @@ from .results import Pruned, Streak, StreakKey
 
 FILE = "sidecar.sqlite"
 KEPT_PRUNES = 1_000
-KEPT_OWN_TEXTS = 10
 _OWN = "database = ? AND session_key = ? AND agent_id = ?"
 
 
@@ -120,8 +119,8 @@ class Sidecar:
             ).fetchall()
         return [digest for (digest,) in rows]
 
-    def add_own_text(self, database: str, session_key: str, agent_id: str, digest: str) -> int:
-        """Keep the digest of one more own text, and the ten newest in all; how many are kept.
+    def add_own_text(self, database: str, session_key: str, agent_id: str, digest: str, *, most: int) -> int:
+        """Keep the digest of one more own text, and so many of the newest in all; how many are kept.
 
         Raises StorageError.
         """
@@ -134,7 +133,7 @@ class Sidecar:
             store.execute(
                 f"DELETE FROM own_texts WHERE {_OWN} AND id NOT IN"
                 f" (SELECT id FROM own_texts WHERE {_OWN} ORDER BY id DESC LIMIT ?)",
-                [*session, *session, KEPT_OWN_TEXTS],
+                [*session, *session, most],
             )
             count: int = store.execute(f"SELECT count(*) FROM own_texts WHERE {_OWN}", session).fetchone()[0]
         return count

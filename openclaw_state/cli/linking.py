@@ -22,10 +22,10 @@ from ..report.linking import (
 )
 from ..report.text import plural
 from ..results import Adopted
-from ..sidecar import KEPT_OWN_TEXTS
 from ..upstream.adopting import begin
 from ..upstream.links import same_source
 from ..upstream.opencode_cli import OpenCode
+from ..upstream.own_texts import MOST
 from ..upstream.skipping import blocking_row
 from ..upstream.streaks import key_of
 from .links import Key
@@ -163,11 +163,11 @@ def own_text(
         raise UsageError("the text is blank", hint="give it with --text or on standard input")
     agent = call.agent or _owner(log, key)
     kept = log.note_own_text(key, words, agent_id=agent)
-    view = {"sessionKey": key, "agentId": agent, "kept": kept, "most": KEPT_OWN_TEXTS}
+    view = {"sessionKey": key, "agentId": agent, "kept": kept, "most": MOST}
     return Result(
         "links own-text",
         view,
-        text=[f"{plural(kept, 'text')} of {escape(key)} known, as hashes (of at most {KEPT_OWN_TEXTS})"],
+        text=[f"{plural(kept, 'text')} of {escape(key)} known, as hashes (of at most {MOST})"],
         rows=[view],
         log=log,
     )

@@ -8,7 +8,8 @@ from typing import Annotated
 import typer
 
 from ..errors import NotFoundError, StateError, UsageError
-from ..log.signal_log import SignalLog
+from ..log.planning import Plan
+from ..log.reading import Reading
 from ..report.linking import (
     LINK_DETAIL_FIELDS,
     LINK_FIELDS,
@@ -23,6 +24,7 @@ from ..upstream.health import inspect, without_link
 from ..upstream.links import source_key
 from .look import require_known, style_of
 from .options import Call, Result, command
+from .overview import gateway_of
 from .upstream import catalogs_of, sessions_of, streaks_of
 
 Key = Annotated[str, typer.Argument(metavar="KEY", help="The session.")]
@@ -31,7 +33,7 @@ Key = Annotated[str, typer.Argument(metavar="KEY", help="The session.")]
 @command(fields=LINK_FIELDS)
 def list_links(call: Call) -> Result:
     """List upstream links and how they stand, and adopted sessions without one."""
-    log = open_to_look(call)
+    log = call.read()
     found, warnings = look(call, log)
     rows = [link_view(health) for health in found]
     faulty = sum(health.state.good is False for health in found)
@@ -49,7 +51,7 @@ def list_links(call: Call) -> Result:
 @command("agent", fields=LINK_DETAIL_FIELDS)
 def show(call: Call, key: Key) -> Result:
     """Show everything about the link of one session, and what to do about it."""
-    log = open_to_look(call)
+    log = call.read()
     require_known(log, key)
     found, warnings = look(call, log, only=[key])
     health = chosen(found, key, call.agent)
@@ -68,13 +70,8 @@ def show(call: Call, key: Key) -> Result:
     )
 
 
-def open_to_look(call: Call) -> SignalLog:
-    """The chosen database, opened for reading, in the form that the monitor asks."""
-    return call.terminal.opened.enter_context(SignalLog(call.location(), clock=lambda: call.now))
-
-
 def look(
-    call: Call, log: SignalLog, *, only: Collection[str] | None = None
+    call: Call, log: Reading, *, only: Collection[str] | None = None
 ) -> tuple[list[LinkHealth], list[str]]:
     """How links stand, adopted sessions without one among them, and warnings."""
     environ, warnings = call.terminal.environ, []
@@ -84,8 +81,8 @@ def look(
         kept = None
         warnings.append(f"how often in a row a source was missing is not known: {error.message}")
     found = inspect(
-        log,
-        sessions_of(log, environ, now=call.now),
+        Plan(log, clock=lambda: call.now),
+        sessions_of(log, environ, gateway_of(log, call.now)),
         catalogs_of(log, environ),
         kept,
         clock=lambda: call.now,

@@ -96,6 +96,7 @@ class Keeping(Opened):
         """
         from ..sidecar import Sidecar
         from ..upstream.embedded import digest_of
+        from ..upstream.own_texts import MOST
 
         if not self.embedded:
             raise RefusedError(
@@ -106,7 +107,7 @@ class Keeping(Opened):
         sidecar = Sidecar()
         if digest is None:
             return len(sidecar.own_texts(self.path, session_key, agent))
-        return sidecar.add_own_text(self.path, session_key, agent, digest)
+        return sidecar.add_own_text(self.path, session_key, agent, digest, most=MOST)
 
     def set_link_marker(
         self,
