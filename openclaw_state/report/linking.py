@@ -10,7 +10,7 @@ from ..model import Link
 from ..results import Health, LinkHealth
 from ..timespec import format_instant
 from .escape import escape
-from .jsonout import dumps
+from .jsonout import dumps, stored
 from .lines import Style
 from .text import Cell, Column, plural, table
 
@@ -77,7 +77,7 @@ def link_view(health: LinkHealth) -> dict[str, Any]:
         "threadId": link.thread_id if link else None,
         "upstreamKind": link.upstream_kind if link else None,
         "source": health.source,
-        "marker": link.marker if link else None,
+        "marker": stored(link.marker) if link else None,
         "offset": health.offset,
         "size": health.size,
         "health": health.state.name.lower(),
@@ -96,7 +96,7 @@ def link_detail_view(
     """The same with everything that is stored, and what to do."""
     link = health.link
     return link_view(health) | {
-        "upstreamRef": link.upstream_ref if link else None,
+        "upstreamRef": stored(link.upstream_ref) if link else None,
         "sourceKey": source_key,
         "createdAt": link.created_at if link else None,
         "watchers": list(watchers),
@@ -114,8 +114,8 @@ def link_change_view(link: Link, *, dry_run: bool) -> dict[str, Any]:
         "hostId": link.host_id,
         "threadId": link.thread_id,
         "upstreamKind": link.upstream_kind,
-        "upstreamRef": link.upstream_ref,
-        "marker": link.marker,
+        "upstreamRef": stored(link.upstream_ref),
+        "marker": stored(link.marker),
     }
 
 
@@ -205,7 +205,8 @@ def summary(found: Sequence[LinkHealth]) -> str:
 def _marker(health: LinkHealth) -> Cell:
     if health.offset is not None or health.link is None:
         return health.offset
-    return None if health.link.marker is None else dumps(health.link.marker)
+    marker = stored(health.link.marker)
+    return None if marker is None else dumps(marker)
 
 
 def _misses(health: LinkHealth) -> str:

@@ -13,16 +13,14 @@ _OF_HEAD = "session_key = head.session_key AND agent_id = head.agent_id"
 _NAMED = "LIKE '%:catalog-adopt:%'", "LIKE '%:codex:supervision:%'"
 # A session that is only watched has no head; its key may still tell that it was adopted.
 _UNLINKED = f"""
-    SELECT head.session_key, head.agent_id, adopted.payload_json, EXISTS (
-      SELECT 1 FROM session_state_events WHERE {_OF_HEAD} AND kind = 'upstream_missing'
-      AND sequence > ifnull(adopted.sequence, 0))
-    FROM session_state_heads AS head LEFT JOIN session_state_events AS adopted
-      ON adopted.sequence = (
-        SELECT max(sequence) FROM session_state_events WHERE {_OF_HEAD} AND kind = 'adopted')
+    SELECT head.session_key, head.agent_id, told.kind, told.payload_json
+    FROM session_state_heads AS head LEFT JOIN session_state_events AS told
+      ON told.sequence = (SELECT max(sequence) FROM session_state_events
+        WHERE {_OF_HEAD} AND kind IN ('adopted', 'upstream_missing'))
     WHERE NOT EXISTS (SELECT 1 FROM session_upstream_links WHERE {_OF_HEAD})
-      AND (adopted.sequence IS NOT NULL OR head.session_key {_NAMED[0]} OR head.session_key {_NAMED[1]})
+      AND (told.sequence IS NOT NULL OR head.session_key {_NAMED[0]} OR head.session_key {_NAMED[1]})
     UNION
-    SELECT target_session_key, NULL, NULL, 0 FROM session_watch_cursors
+    SELECT target_session_key, NULL, NULL, NULL FROM session_watch_cursors
     WHERE (target_session_key {_NAMED[0]} OR target_session_key {_NAMED[1]})
       AND NOT EXISTS (SELECT 1 FROM session_state_heads WHERE session_key = target_session_key)
       AND NOT EXISTS (SELECT 1 FROM session_upstream_links WHERE session_key = target_session_key)
@@ -34,8 +32,7 @@ _ADOPTED_KEY = re.compile(
 
 
 class Unlinked(NamedTuple):
-    """An adopted session without a link: what its newest `adopted` event says, and whether an
-    `upstream_missing` came after it."""
+    """An adopted session without a link, by the newest event about that; lost: its source was gone."""
 
     session_key: str
     agent_id: str
@@ -47,15 +44,18 @@ class Unlinked(NamedTuple):
 def unlinked(connection: sqlite3.Connection) -> list[Unlinked]:
     """Sessions that were adopted, by an event or by the form of their key, and have no link."""
     found = []
-    for key, agent, payload, lost in connection.execute(_UNLINKED):
+    for key, agent, kind, payload in connection.execute(_UNLINKED):
         words = json_or_none(payload)
         words = words if isinstance(words, dict) else {}
-        catalog, host = words.get("catalogId"), words.get("hostId")
-        catalog = catalog if isinstance(catalog, str) else adopted_from(key)
-        if payload is not None or catalog is not None:
-            owner = agent or agent_of(key) or ""
-            found.append(Unlinked(key, owner, catalog, host if isinstance(host, str) else None, bool(lost)))
+        catalog = _text(words.get("catalogId")) or _text(words.get("channel")) or adopted_from(key)
+        if kind is not None or catalog is not None:
+            owner, lost = agent or agent_of(key) or "", kind == "upstream_missing"
+            found.append(Unlinked(key, owner, catalog, _text(words.get("hostId")), lost))
     return found
+
+
+def _text(value: object) -> str | None:
+    return value if isinstance(value, str) else None
 
 
 def adopted_from(session_key: str) -> str | None:

@@ -13,6 +13,14 @@ from jsonschema import Draft202012Validator
 from openclaw_state import SignalLog
 from openclaw_state.cli.app import COMMANDS, load
 from openclaw_state.errors import StateError
+from openclaw_state.report.linking import (
+    LINK_ADD_FIELDS,
+    LINK_CHANGE_FIELDS,
+    LINK_DETAIL_FIELDS,
+    LINK_FIELDS,
+    OWN_TEXT_FIELDS,
+    SKIP_FIELDS,
+)
 from openclaw_state.report.views import (
     CHANGE_FIELDS,
     CURSOR_FIELDS,
@@ -20,6 +28,7 @@ from openclaw_state.report.views import (
     NOTICE_FIELDS,
     SESSION_FIELDS,
 )
+from tests.adopted import adopt_blocked
 from tests.cli.conftest import OTHER, StateDir
 from tests.cli.harness import Cli, check_document, check_row, schemas
 from tests.support import CHILD, DAY, PARENT, change, goal
@@ -63,6 +72,15 @@ ANSWERS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
         (CHILD, "-y"),
         ("dryRun", "sessionKey", "agentId", "events", "heads", "links", "cursors"),
     ),
+    "links list": ((), LINK_FIELDS),
+    "links show": ((PARENT,), LINK_DETAIL_FIELDS),
+    "links add": (
+        (CHILD, "--catalog", "claude", "--thread", "t", "--file", __file__),
+        LINK_ADD_FIELDS,
+    ),
+    "links remove": ((PARENT, "-y"), LINK_CHANGE_FIELDS),
+    "links skip": ((PARENT, "-y"), SKIP_FIELDS),
+    "links own-text": ((PARENT, "--text", "done"), OWN_TEXT_FIELDS),
     "help": (("time",), ("topic", "text")),
 }
 
@@ -77,8 +95,9 @@ def arguments(command: str, *more: str) -> list[str]:
 
 
 @pytest.fixture
-def aged(story: Cli) -> Cli:
-    """The story, a day later: every watch is older than no time at all."""
+def aged(story: Cli, log: SignalLog, tmp_path: Path) -> Cli:
+    """The story with a blocked link, a day later: every watch is older than no time at all."""
+    adopt_blocked(log, tmp_path / "session.jsonl")
     story.now += DAY
     return story
 
