@@ -27,9 +27,9 @@ def trim(text: str) -> str:
 
 def collapse(text: str) -> str:
     """Trim, and make every run of JavaScript's white space one blank."""
-    for one in _DISPUTED:
-        if one in text:
-            return _SPACES.sub(" ", trim(text))
+    # None of the disputed ones is printable; most texts of one line are.
+    if not text.isprintable() and any(one in text for one in _DISPUTED):
+        return _SPACES.sub(" ", trim(text))
     return " ".join(text.split())
 
 

@@ -10,13 +10,13 @@ import json
 import re
 from collections.abc import Iterator
 from json.encoder import encode_basestring
+from json.scanner import make_scanner
 from typing import Any, NoReturn
 
 from .javascript import number_text
 
 _WHOLE_DIGITS = 400
-_BLANKS = " \t\n\r"
-_BLANK = re.compile(f"[{_BLANKS}]*")
+_BLANK = re.compile(r"[ \t\n\r]*")
 _NUMBER = re.compile(r"(-?(?:0|[1-9][0-9]*))(\.[0-9]+)?([eE][+-]?[0-9]+)?")
 _WORDS = {"true": True, "false": False, "null": None}
 _INDEX = re.compile("0|[1-9][0-9]{0,9}")
@@ -26,14 +26,10 @@ _LAST_INDEX = 2**32 - 2
 def json_value(text: str) -> Any:
     """What JSON.parse makes of a text. Raises ValueError where it throws."""
     try:
-        if text[:1] in _BLANKS:
-            return _DECODER.decode(text)
-        value, end = _DECODER.raw_decode(text)
-        return value if end == len(text) else _DECODER.decode(text)
-    except json.JSONDecodeError:
-        raise
-    except (ValueError, RecursionError):
-        return _Reader(text).read()
+        value, end = _scan(text, 0)
+    except (StopIteration, ValueError, RecursionError):
+        return _patiently(text)
+    return value if end == len(text) else _patiently(text)
 
 
 def json_or_none(text: str | None) -> Any:
@@ -61,6 +57,18 @@ def _refuse(word: str) -> NoReturn:
 
 
 _DECODER = json.JSONDecoder(parse_constant=_refuse)
+# The stub of the library takes its own class for what it is made from.
+_scan = make_scanner(_DECODER)  # type: ignore[arg-type]
+
+
+def _patiently(text: str) -> Any:
+    """A text with blanks around it, with very much in it, or with something wrong."""
+    try:
+        return _DECODER.decode(text)
+    except json.JSONDecodeError:
+        raise
+    except (ValueError, RecursionError):
+        return _Reader(text).read()
 
 
 def _integer(text: str) -> int | float:

@@ -91,9 +91,9 @@ def check_items(
     if not newest:
         return QUIET
     human = (
-        (collapse(texts[0]), _time_of(item, clock))
+        (collapse(text), _time_of(item, clock))
         for item in new
-        if item.get("type") == "userMessage" and (texts := _human_texts(_content_of(item)))
+        if item.get("type") == "userMessage" and (text := _human_text(_content_of(item))) is not None
     )
     times, echoes = judged(human, probe.own_texts)
     occurred_at = latest(times, strict=strict) if times else None
@@ -110,39 +110,39 @@ def _human_rows(window: transcripts.Window) -> Iterator[tuple[str, float]]:
             row = json_value(raw.decode("utf-8", "replace"))
         except ValueError:
             continue
-        if texts := _human_row_texts(row):
-            yield collapse(texts[0]), _time_of(row, window.mtime_ms)
+        if (text := _human_row_text(row)) is not None:
+            yield collapse(text), _time_of(row, window.mtime_ms)
 
 
-def _human_row_texts(row: Any) -> list[str]:
-    """The text candidates of a row that a person wrote; empty for any other row (section 6.1)."""
+def _human_row_text(row: Any) -> str | None:
+    """The text to compare of a row that a person wrote; None for any other row (section 6.1)."""
     if not isinstance(row, dict) or row.get("type") != "user":
-        return []
+        return None
     message = row.get("message")
     if not isinstance(message, dict) or message.get("role") != "user":
-        return []
+        return None
     for flag in _FLAGS:
         if row.get(flag) is True:
-            return []
-    return _human_texts(message.get("content"))
+            return None
+    return _human_text(message.get("content"))
 
 
-def _human_texts(content: Any) -> list[str]:
-    """The text candidates of human content; empty when OpenClaw or a tool wrote it."""
+def _human_text(content: Any) -> str | None:
+    """The first text of human content; None when it has none, or OpenClaw or a tool wrote it."""
     if isinstance(content, str):
-        return [] if content.startswith(_FOREIGN) else [content]
-    if isinstance(content, list):
-        blocks = [block for block in content if isinstance(block, dict)]
-        if any(block.get("type") == "tool_result" for block in blocks):
-            return []
-        texts = [
-            block["text"]
-            for block in blocks
-            if block.get("type") == "text" and isinstance(block.get("text"), str)
-        ]
-    else:
-        return []
-    return [] if any(text.startswith(_FOREIGN) for text in texts) else texts
+        return None if content.startswith(_FOREIGN) else content
+    if not isinstance(content, list):
+        return None
+    blocks = [block for block in content if isinstance(block, dict)]
+    if any(block.get("type") == "tool_result" for block in blocks):
+        return None
+    texts = [
+        block["text"]
+        for block in blocks
+        if block.get("type") == "text" and isinstance(block.get("text"), str)
+    ]
+    foreign = any(text.startswith(_FOREIGN) for text in texts)
+    return texts[0] if texts and not foreign else None
 
 
 def _time_of(row: Mapping[str, Any], otherwise: float) -> float:
@@ -174,7 +174,7 @@ def explain_row(row: Any) -> str:
         return "not in the role user"
     if flags := [flag for flag in _FLAGS if row.get(flag) is True]:
         return ", ".join(flags)
-    if _human_texts(message.get("content")):
+    if _human_text(message.get("content")) is not None:
         return ""
     content = message.get("content")
     blocks = [block for block in content if isinstance(block, dict)] if isinstance(content, list) else []
@@ -186,4 +186,4 @@ def explain_row(row: Any) -> str:
 
 def compared_text(row: Any) -> str:
     """What of a person's row is compared with own texts: its first text, normalised."""
-    return collapse(_human_row_texts(row)[0])
+    return collapse(_human_row_text(row) or "")

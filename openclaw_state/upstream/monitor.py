@@ -63,7 +63,9 @@ class Monitor:
         stopped: Callable[[], bool] = lambda: False,
         handle: Callable[[Probe, Finding], LinkReport] | None = None,
     ) -> None:
-        """kept holds the streaks of missing checks between ticks; by default this object does.
+        """log raises what it cannot record: one opened with best_effort would hide it from here.
+
+        kept holds the streaks of missing checks between ticks; by default this object does.
         policy says when they change, by default as OpenClaw's. handle is what a finding does; by
         default the log and the streaks are written as it asks.
 
@@ -95,7 +97,9 @@ class Monitor:
         try:
             self._go_on()
             try:
-                listed = [row for row in self._log.links() if only is None or row[0].session_key in only]
+                listed = self._log.links()
+                if only is not None:
+                    listed = [row for row in listed if row[0].session_key in only]
             except (StateError, sqlite3.Error) as error:
                 failure = error
             self._go_on()

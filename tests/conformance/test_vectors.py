@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from . import Check, cases
+from .__main__ import problem_of
 
 HERE = Path(__file__).resolve().parent
 FILES = sorted(HERE.glob("*.json"))
@@ -90,3 +92,29 @@ def test_a_suite_without_a_driver_is_refused(tmp_path: Path, two_cases: dict[str
     done = run(written(tmp_path, two_cases | {"suite": "weather"}))
     assert done.returncode == 1
     assert "no driver for the suite 'weather'" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("suite", "spoil"),
+    [
+        ("upstream-claude", lambda case: case["ticks"][0]["expect"].update(humanTurns=7)),
+        ("upstream-opencode", lambda case: case["cli_calls"].pop()),
+        ("upstream-codex", lambda case: case["rpc_calls"].pop()),
+        ("upstream-own-texts", lambda case: case["own_recent_user_texts"].pop()),
+        ("upstream-source-key", lambda case: case.update(source_key="0" * 16)),
+        ("upstream-monitor", lambda case: case["steps"][0]["after"]["events"].clear()),
+        ("upstream-monitor", lambda case: case["steps"][0]["provider_calls"].clear()),
+        ("upstream-monitor", lambda case: case["steps"][0]["missing_counts"].append({})),
+    ],
+    ids=["claude", "opencode", "codex", "own texts", "source key", "rows", "probes", "counts"],
+)
+def test_a_wrong_expectation_of_an_upstream_suite_fails(
+    tmp_path: Path, suite: str, spoil: Callable[[dict[str, Any]], object]
+) -> None:
+    document = json.loads((HERE / f"{suite}.json").read_text("utf-8"))
+    part = "traces" if suite == "upstream-monitor" else "cases"
+    document[part] = document[part][:1]
+    checks = [check for _, check in cases(written(tmp_path, document))]
+    assert [check() for check in checks] == [None] * len(checks)
+    spoil(document[part][0])
+    assert all(problem_of(check) for _, check in cases(written(tmp_path, document)))

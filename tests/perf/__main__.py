@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 import sys
 
+from . import measures, upstream
 from .follow import follow
-from .measures import MEASURES
 
 
 def main() -> int:
     missed = 0
     print(f"{'MEASURE':58}  {'FIGURE':>12}  {'BOUND':>12}")
-    for measure in (*MEASURES, follow):
+    for measure in (*measures.MEASURES, *upstream.MEASURES, follow):
         for row in measure():
             mark = "" if row.figure <= row.bound else "  MISSED"
             missed += bool(mark)

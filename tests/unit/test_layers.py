@@ -34,7 +34,7 @@ ALLOWED = {
     "__main__": {"cli"},
 }
 
-HEAVY = {"platformdirs", "psycopg", "pydantic", "pyjson5", "rich", "sqlite_utils"}
+HEAVY = {"backports", "platformdirs", "psycopg", "pydantic", "pyjson5", "rich", "sqlite_utils"}
 MAY_LOAD_HEAVY = {"report/live.py", "sidecar.py"}
 MOST_LINES = 400
 

@@ -128,12 +128,6 @@ def test_nothing_is_noted_for_openclaws_sessions(tmp_path: Path) -> None:
     assert not os.path.exists(sidecar_path())
 
 
-def test_a_session_of_the_tools_own_file_exists_by_its_link() -> None:
-    sessions = EmbeddedSessions()
-    assert sessions.entries([LINK]) == {(KEY, "main"): KEY}
-    assert (sessions.own_texts(LINK, KEY), sessions.run_active(KEY)) == ((), False)
-
-
 @pytest.mark.parametrize("length", [1, 5, WINDOW - 1, WINDOW, WINDOW + 1, 2 * WINDOW])
 def test_a_row_is_measured_whatever_its_length(tmp_path: Path, length: int) -> None:
     path = tmp_path / "t.jsonl"
