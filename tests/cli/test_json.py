@@ -21,6 +21,7 @@ from openclaw_state.report.linking import (
     OWN_TEXT_FIELDS,
     SKIP_FIELDS,
 )
+from openclaw_state.report.monitoring import LINK_FIELDS as MONITOR_FIELDS
 from openclaw_state.report.views import (
     CHANGE_FIELDS,
     CURSOR_FIELDS,
@@ -72,6 +73,7 @@ ANSWERS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
         (CHILD, "-y"),
         ("dryRun", "sessionKey", "agentId", "events", "heads", "links", "cursors"),
     ),
+    "monitor": ((), MONITOR_FIELDS[:-1]),
     "links list": ((), LINK_FIELDS),
     "links show": ((PARENT,), LINK_DETAIL_FIELDS),
     "links add": (
