@@ -8,7 +8,8 @@ from typing import Annotated, Any
 import typer
 
 from ..core.jsontext import json_value
-from ..errors import BusyError, NotFoundError, RefusedError, StateError, UsageError
+from ..core.keys import owner
+from ..errors import BusyError, RefusedError, StateError, UsageError
 from ..log.reading import Reading
 from ..log.signal_log import SignalLog
 from ..model import Link
@@ -28,7 +29,7 @@ from ..upstream.opencode_cli import OpenCode
 from ..upstream.own_texts import MOST
 from ..upstream.skipping import blocking_row
 from ..upstream.streaks import key_of
-from .links import Key
+from .links import Key, chosen
 from .look import require_known
 from .options import Call, Result, command
 from .overview import gateway_of
@@ -205,25 +206,13 @@ def _require_ours(call: Call, log: Reading, anyway: bool, consequence: str) -> N
 
 
 def _owner(log: Reading, key: str) -> str:
-    from ..core.keys import owner
-
     return log.resolve_agent(key) or owner(key, None)
 
 
 def _stored(log: Reading, key: str, agent: str | None) -> Link:
     """The link of a session. Raises NotFoundError, or UsageError where several agents have one."""
-    found = [link for link, _ in log.links() if link.session_key == key and agent in (None, link.agent_id)]
-    if not found:
-        require_known(log, key)
-        raise NotFoundError(f"{key} has no upstream link", hint="openclaw-state links list shows them")
-    if len(found) > 1:
-        agents = [link.agent_id for link in found]
-        raise UsageError(
-            f"several agents have a link of {key}: {', '.join(agents)}",
-            hint=f"choose one with --agent {agents[0]}",
-            agents=agents,
-        )
-    return found[0]
+    require_known(log, key)
+    return chosen((link for link, _ in log.links()), key, agent)
 
 
 def _planned(log: Reading, link: Link) -> Adopted:

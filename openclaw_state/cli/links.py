@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from typing import Annotated
+from collections.abc import Collection, Iterable
+from typing import Annotated, TypeVar
 
 import typer
 
 from ..errors import NotFoundError, StateError, UsageError
 from ..log.planning import Plan
 from ..log.reading import Reading
+from ..model import Link
 from ..report.linking import (
     LINK_DETAIL_FIELDS,
     LINK_FIELDS,
@@ -26,6 +27,8 @@ from .look import require_known, style_of
 from .options import Call, Result, command
 from .overview import gateway_of
 from .upstream import catalogs_of, sessions_of, streaks_of
+
+Linked = TypeVar("Linked", Link, LinkHealth)
 
 Key = Annotated[str, typer.Argument(metavar="KEY", help="The session.")]
 
@@ -94,13 +97,13 @@ def look(
     return found, warnings
 
 
-def chosen(found: Collection[LinkHealth], key: str, agent: str | None) -> LinkHealth:
+def chosen(found: Iterable[Linked], key: str, agent: str | None) -> Linked:
     """The one that is meant. Raises NotFoundError, or UsageError where several agents have one."""
-    mine = [health for health in found if agent in (None, health.agent_id)]
+    mine = [one for one in found if one.session_key == key and agent in (None, one.agent_id)]
     if not mine:
         raise NotFoundError(f"{key} has no upstream link", hint="openclaw-state links list shows them")
     if len(mine) > 1:
-        agents = [health.agent_id for health in mine]
+        agents = [one.agent_id for one in mine]
         raise UsageError(
             f"several agents have a link of {key}: {', '.join(agents)}",
             hint=f"choose one with --agent {agents[0]}",
