@@ -147,6 +147,15 @@ class UpstreamError(StateError):
     status = ExitStatus.UNAVAILABLE
 
 
+class StopError(Exception):
+    """A signal asked for the end, which is no failure; note says where it stopped."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(number)
+        self.number = number
+        self.note = ""
+
+
 class TimedOutError(StateError):
     """`--timeout` passed before the awaited thing happened."""
 

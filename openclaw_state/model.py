@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Mapping
 from typing import Any, NamedTuple, NoReturn
 
 NOTIFYING_KINDS = ("human_direct_message", "upstream_missing", "goal_changed")
@@ -234,6 +235,29 @@ class Notice(NamedTuple):
     def identity(self) -> tuple[str, str, int]:
         """(watcher, target, seen): the same as long as the notice stays pending."""
         return self.watcher, self.target, self.since
+
+
+class Behind(NamedTuple):
+    """A pending notice and its watcher's lag (as in CursorReport)."""
+
+    notice: Notice
+    lag: int
+
+
+class Glance(NamedTuple):
+    """The newest of a log as one moment shows it, no longer than a screen.
+
+    lags holds, by session key, the greatest lag of a session's watchers; the totals count also
+    what was left out, newest is the log's newest sequence.
+    """
+
+    sessions: tuple[SessionRow, ...] = ()
+    total_sessions: int = 0
+    lags: Mapping[str, int] = {}
+    behind: tuple[Behind, ...] = ()
+    total_pending: int = 0
+    events: tuple[Event, ...] = ()
+    newest: int = 0
 
 
 class Limits(NamedTuple):

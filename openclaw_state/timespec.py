@@ -132,6 +132,11 @@ def format_instant(instant: int, *, utc: bool) -> str:
     return _format(instant, "%Y-%m-%d %H:%M UTC" if utc else "%Y-%m-%d %H:%M %Z", utc)
 
 
+def format_day(instant: int, *, utc: bool) -> str:
+    """The date alone, `2026-11-29`."""
+    return _format(instant, "%Y-%m-%d", utc)
+
+
 def _format(instant: int, pattern: str, utc: bool) -> str:
     try:
         there = time.gmtime(instant // 1000) if utc else time.localtime(instant // 1000)

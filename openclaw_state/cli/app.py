@@ -26,6 +26,7 @@ COMMANDS: dict[str, Entry] = {
     "version": Entry("look:version", "Look", "the state version alone, for scripts"),
     "list": Entry("look:list_sessions", "Look", "sessions with a version, the latest change first"),
     "tail": Entry("tail:tail", "Look", "events, the newest ten by default"),
+    "watch": Entry("watch:watch", "Look", "a live board; in a pipe, the events as they come"),
     "cursors list": Entry("cursors:list_cursors", "Look", "who watches whom, and how far behind"),
     "notices": Entry("notices:notices", "Look", "pending notices, with the exact line"),
     "record": Entry("record:record", "Change", "append one event by the gateway's rules"),

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from ..core.follow import Batch, Follower, Gap
 from ..core.listing import EventFilter
 from ..core.waker import Waker
-from ..errors import HookError, StateError, StorageError, TimedOutError
+from ..errors import HookError, StateError, StorageError
 from ..log.following import Following
 from ..model import Event
 from ..report.escape import escape
@@ -17,15 +17,16 @@ from ..report.views import EVENT_FIELDS, event_view
 from ..timespec import Point, format_clock
 from .hooks import Task, chosen_runner, in_environment
 from .look import require_known, style_of
-from .options import Call, Part, StopError, Stream
+from .options import Call, Part, Stream
 from .position import Position
-from .stream import Vigil
+from .stream import Vigil, telling
 
 
 class Request(NamedTuple):
     """What `tail -f` was asked for.
 
-    newest: how many older events to print first, None for all after `since`.
+    newest: how many older events to print first, None for all after `since`. goes_on: also
+    with what comes, instead of ending at the head.
     """
 
     chosen: EventFilter
@@ -35,6 +36,7 @@ class Request(NamedTuple):
     heartbeat: str | None
     on_gap: str
     position: Position | None
+    goes_on: bool = True
 
 
 def follow(call: Call, request: Request) -> Stream:
@@ -55,22 +57,16 @@ class _Tail:
 
     def parts(self) -> Iterator[Part]:
         """Ends with the count or the bound; raises what ends it otherwise."""
-        saved = self._request.position.load() if self._request.position else None
         request = self._request
-        try:
-            with (
-                Vigil(self._call, heartbeat=request.heartbeat) as self._vigil,
-                self._open() as log,
-                log.waker() as waker,
-            ):
-                yield opening(self._call, log, waker)
-                yield from self._batches(self._start(log, waker, saved))
-        except StopError as stopped:
-            stopped.note = self._where()
-            raise
-        except TimedOutError as error:
-            error.hint = error.hint or self._where()
-            raise
+        self._reached = saved = request.position.load() if request.position else None
+        with (
+            telling(self._where),
+            Vigil(self._call, heartbeat=request.heartbeat) as self._vigil,
+            self._open() as log,
+            log.waker() as waker,
+        ):
+            yield opening(self._call, log, waker)
+            yield from self._batches(self._start(log, waker, saved))
 
     def _open(self) -> Following:
         log = self._vigil.open()
@@ -82,28 +78,28 @@ class _Tail:
 
     def _start(self, log: Following, waker: Waker, saved: int | None) -> Follower:
         request = self._request
-        version = request.since.version if request.since else None
-        exact = saved if saved is not None else version or None
-        if saved is None and request.newest is not None:
-            exact = None
+        version = (request.since.version if request.since else None) or 0
+        exact: int | None = None
+        if saved is not None:
+            exact = max(saved, version)
+        elif request.newest is None:
+            exact = version or None
         # A saved position goes on from there, whatever time --since names this time.
         chosen = request.chosen if saved is None else request.chosen._replace(later_than=None)
-        follower = log.follower(waker, chosen, after=exact, newest=request.newest, on_gap=request.on_gap)
-        self._reached = follower.position
-        if request.position and saved is None and request.newest == 0:
-            self._save(follower.position)
-        return follower
+        return log.follower(waker, chosen, after=exact, newest=request.newest, on_gap=request.on_gap)
 
     def _batches(self, follower: Follower) -> Iterator[Part]:
         while True:
+            start = follower.position
             batch = self._vigil.patiently(follower.read)
+            self._reach(start)
             yield from self._told(batch)
-            if self._left == 0:
+            if self._left == 0 or self._is_past_end(batch):
                 return
             if batch.position < batch.newest:
                 self._vigil.check()
                 continue
-            if not self._call.flag("follow") or self._is_past_end(batch):
+            if not self._request.goes_on:
                 return
             while not self._vigil.wait(follower.waker, timeout=self._until_instant()):
                 if self._until_instant() == 0:
@@ -115,13 +111,10 @@ class _Tail:
         """The parts of one batch: its gaps, then its events, then the position behind it."""
         if batch.gaps:
             yield self._gaps(batch.gaps)
-        events, whole = self._wanted(batch)
+        events, reached = self._wanted(batch)
         if self._command is not None:
             yield from self._executed(events)
             events = []
-        reached = self._reached or 0
-        if whole or events:
-            reached = batch.position if whole else events[-1].sequence
         if reached == self._reached:
             return
         style = style_of(self._call)._replace(now=self._call.clock())
@@ -133,15 +126,18 @@ class _Tail:
             after=lambda: self._reach(reached),
         )
 
-    def _wanted(self, batch: Batch) -> tuple[list[Event], bool]:
-        """The events up to the bound and the count; are they all that the batch holds?"""
-        through = self._request.until.version if self._request.until else None
-        events = [event for event in batch.events if through is None or event.sequence <= through]
-        if self._left is None:
-            return events, through is None or batch.position <= through
-        chosen = events[: self._left]
-        self._left -= len(chosen)
-        return chosen, len(chosen) == len(batch.events) and self._left > 0
+    def _wanted(self, batch: Batch) -> tuple[list[Event], int]:
+        """The events up to the bound and the count, and the sequence that is reached with them."""
+        reached = batch.position
+        if self._request.until and self._request.until.version is not None:
+            reached = max(self._reached or 0, min(reached, self._request.until.version))
+        events = [event for event in batch.events if event.sequence <= reached]
+        if self._left is not None:
+            if len(events) >= self._left:
+                events = events[: self._left]
+                reached = events[-1].sequence
+            self._left -= len(events)
+        return events, reached
 
     def _executed(self, events: Sequence[Event]) -> Iterator[Part]:
         """The position follows each command that succeeded."""
@@ -162,11 +158,10 @@ class _Tail:
             f"{escape(gap.session_key)} lost its events up to {gap.watermark}; its version is {gap.version}"
             for gap in gaps
         ]
-        if self._request.on_gap == "skip":
+        if self._request.on_gap == "skip" or self._call.format == "tsv":
             return Part(notes=[f"gap: {line}" for line in words])
-        return Part(
-            text=[f"-- {line}" for line in words], records=[{"type": "gap", **gap.view()} for gap in gaps]
-        )
+        records = [{"type": "gap", **gap.view()} for gap in gaps]
+        return Part(text=[f"-- {line}" for line in words], records=records)
 
     def _heartbeat(self, batch: Batch) -> Part:
         now = self._call.clock()
@@ -180,7 +175,9 @@ class _Tail:
         until = self._request.until
         if until is None:
             return False
-        return batch.newest >= until.version if until.version is not None else self._until_instant() == 0
+        if until.version is not None:
+            return batch.position >= until.version
+        return batch.position == batch.newest and self._until_instant() == 0
 
     def _until_instant(self) -> float | None:
         """Seconds until the instant of --until."""

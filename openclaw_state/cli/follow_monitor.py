@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from ..errors import NoDatabaseError, TimedOutError
+from ..errors import HookError, NoDatabaseError
 from ..log.reading import Reading
 from ..report.escape import escape
 from ..report.monitoring import TICK_FIELDS
@@ -14,8 +14,8 @@ from ..results import Tick
 from ..timespec import format_clock
 from .hooks import Runner
 from .monitor import UNDONE, Shown, deliver_all, failure_of, opened, require_links
-from .options import Call, Part, StopError, Stream
-from .stream import Vigil
+from .options import Call, Part, Stream
+from .stream import Vigil, telling
 from .ticker import BesideError, Settings, Ticker
 
 
@@ -43,18 +43,11 @@ class _Ticks:
 
     def parts(self) -> Iterator[Part]:
         """Ends with the count; raises what ends it otherwise."""
-        try:
-            with Vigil(self._call) as self._vigil:
-                self._vigil.located()
-                self._log = self._open()
-                yield Part(notes=[f"warning: {escape(warning)}" for warning in self._log.warnings])
-                yield from self._ticks()
-        except StopError as stopped:
-            stopped.note = f"stopped; {UNDONE}"
-            raise
-        except TimedOutError as error:
-            error.hint = error.hint or UNDONE
-            raise
+        with telling(lambda: f"stopped; {UNDONE}"), Vigil(self._call) as self._vigil:
+            self._vigil.located()
+            self._log = self._open()
+            yield Part(notes=[f"warning: {escape(warning)}" for warning in self._log.warnings])
+            yield from self._ticks()
 
     def _open(self) -> Reading:
         log = opened(self._call, self._request.settings)
@@ -98,5 +91,12 @@ class _Ticks:
             text=[*lines, f"{format_clock(tick.at, utc=self._call.utc)}  {last}"],
             rows=[view | {"links": list(view["links"])}],
             notes=notes,
-            after=lambda: deliver_all(self._log, tick, self._request.runner, self._vigil),
+            after=lambda: self._deliver(tick),
         )
+
+    def _deliver(self, tick: Tick) -> None:
+        """A refused delivery must not keep the next tick waiting: its notice stays pending."""
+        try:
+            deliver_all(self._log, tick, self._request.runner, self._vigil)
+        except HookError as error:
+            self._vigil.say(f"error: {escape(error.message)}; its notice stays pending")

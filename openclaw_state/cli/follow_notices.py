@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
+import shlex
+import time
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from ..core.waker import Waker
-from ..errors import HookError, StateError, StorageError, TimedOutError
+from ..errors import HookError, StateError, StorageError
 from ..log.following import Following
 from ..log.signal_log import SignalLog
 from ..model import Notice
+from ..report.escape import escape
 from ..report.lines import notice_lines
 from ..report.views import NOTICE_FIELDS, notice_view
 from .follow import opening
-from .hooks import Task, chosen_runner, deliverer, delivery, in_environment, named
+from .hooks import Task, chosen_runner, deliverer, delivery, growing_pauses, in_environment, named
 from .look import style_of
-from .options import Call, Part, StopError, Stream
+from .options import Call, Part, Stream
 from .overview import queue_warnings
-from .stream import Vigil
+from .stream import Vigil, telling
 
-_EVENT = ("system", "event")
 Identity = tuple[str, str, int]
 
 
@@ -46,26 +48,22 @@ class _Notices:
         self._command: str | None = call.flag("exec")
         self._position: str | None = call.flag("position")
         self._runner = deliverer(call) if request.deliver else chosen_runner(call)
+        # Deliveries that were refused: when each is due again (monotonic s), and the pauses after it.
+        self._refused: dict[Identity, tuple[float, Iterator[float]]] = {}
         self._announced: set[Identity] = set()
         self._saved: set[Identity] | None = None
 
     def parts(self) -> Iterator[Part]:
         """Ends with the count; raises what ends it otherwise."""
         self._load()
-        try:
-            with (
-                Vigil(self._call) as self._vigil,
-                self._vigil.open() as log,
-                log.waker() as waker,
-            ):
-                yield self._opening(log, waker)
-                yield from self._opened(log, waker)
-        except StopError as stopped:
-            stopped.note = self._where()
-            raise
-        except TimedOutError as error:
-            error.hint = error.hint or self._where()
-            raise
+        with (
+            telling(self._where),
+            Vigil(self._call) as self._vigil,
+            self._vigil.open() as log,
+            log.waker() as waker,
+        ):
+            yield self._opening(log, waker)
+            yield from self._opened(log, waker)
 
     def _opening(self, log: Following, waker: Waker) -> Part:
         part = opening(self._call, log, waker)
@@ -80,45 +78,67 @@ class _Notices:
             found = self._vigil.patiently(lambda: waker.look(lambda: log.notices(self._request.watcher)))
             pending = {notice.identity: notice for notice in found}
             self._announced &= pending.keys()
-            for identity, notice in pending.items():
-                if identity not in self._announced and not self._is_kept_back(notice):
-                    yield self._told(log, notice)
+            self._refused = {one: due for one, due in self._refused.items() if one in pending}
+            for notice in pending.values():
+                if self._is_due(notice):
+                    yield from self._told(log, notice)
                     if self._left == 0:
                         return
                     self._vigil.check()
             self._save()
-            while not self._vigil.wait(waker):
+            while not self._vigil.wait(waker, timeout=self._until_due()) and self._until_due() != 0:
                 pass
 
-    def _is_kept_back(self, notice: Notice) -> bool:
-        """With --ack, what cannot be acknowledged is not told either."""
-        return self._request.ack and notice.delivery.ok is False
+    def _is_due(self, notice: Notice) -> bool:
+        """What cannot be acknowledged or delivered is not told by --ack and --deliver."""
+        if notice.identity in self._announced:
+            return False
+        if (self._request.ack or self._request.deliver) and notice.delivery.ok is False:
+            return False
+        due, _ = self._refused.get(notice.identity, (0.0, None))
+        return due <= time.monotonic()
 
-    def _told(self, log: Following, notice: Notice) -> Part:
-        if self._left is not None:
-            self._left -= 1
+    def _until_due(self) -> float | None:
+        """Seconds until a refused delivery is tried again."""
+        if not self._refused:
+            return None
+        return max(0.0, min(due for due, _ in self._refused.values()) - time.monotonic())
+
+    def _told(self, log: Following, notice: Notice) -> Iterator[Part]:
         task = self._task(log, notice)
-        if task is not None:
+        if task is None:
+            yield self._shown(notice)._replace(after=lambda: self._told_of(notice))
+        else:
             try:
                 self._runner.run(task, self._vigil)
             except HookError as error:
-                error.hint = "the notice stays pending and unacknowledged"
-                error.details |= {"watcher": notice.watcher, "target": notice.target}
-                raise
+                self._failed(notice, error)
+                return
             self._told_of(notice)
-            if self._command is not None:
-                return Part()
+            yield self._shown(notice) if self._request.deliver else Part()
+        if self._left is not None:
+            self._left -= 1
+
+    def _shown(self, notice: Notice) -> Part:
         style = style_of(self._call)._replace(now=self._call.clock())
-        return Part(
-            text=list(notice_lines(notice, style)),
-            rows=[notice_view(notice)],
-            after=(lambda: None) if task is not None else lambda: self._told_of(notice),
-        )
+        return Part(text=list(notice_lines(notice, style)), rows=[notice_view(notice)])
+
+    def _failed(self, notice: Notice, error: HookError) -> None:
+        """A delivery is tried again later, while others go on; any other command ends the stream."""
+        if not self._request.deliver:
+            error.hint = "the notice stays pending and unacknowledged"
+            error.details |= {"watcher": notice.watcher, "target": notice.target}
+            raise error
+        _, pauses = self._refused.get(notice.identity, (0.0, growing_pauses()))
+        pause = next(pauses)
+        self._refused[notice.identity] = time.monotonic() + pause, pauses
+        self._vigil.say(f"{escape(error.message)}; it is tried again in {pause:.0f} s")
 
     def _told_of(self, notice: Notice) -> None:
         if self._request.ack:
             with self._change() as log:
                 log.acknowledge_notices([notice])
+        self._refused.pop(notice.identity, None)
         self._announced.add(notice.identity)
         self._save()
 
@@ -168,4 +188,4 @@ class _Notices:
     def _where(self) -> str:
         if self._position is None:
             return "stopped; started again, it tells of every notice that is still pending"
-        return f"stopped; go on with --position {self._position}"
+        return f"stopped; go on with --position {shlex.quote(self._position)}"

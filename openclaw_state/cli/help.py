@@ -49,7 +49,7 @@ ENVIRONMENT = {
     "CLAUDE_CONFIG_DIR": "where Claude Code keeps its files, for monitor in an isolated state",
     "HOME": "your home directory",
     "XDG_DATA_HOME, XDG_STATE_HOME": "where the tool's own database and its sidecar stand",
-    "NO_COLOR, FORCE_COLOR, TERM, COLUMNS": "as everywhere",
+    "NO_COLOR, FORCE_COLOR, TERM, COLUMNS, LINES": "as everywhere",
     "TZ": "the zone of the times shown and read",
 }
 

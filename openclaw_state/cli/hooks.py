@@ -8,6 +8,7 @@ import signal
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from itertools import islice
 from typing import NamedTuple
 
 from ..errors import ConfigurationError, HookError
@@ -24,11 +25,14 @@ _GRACE_S = 2.0
 
 
 class Task(NamedTuple):
-    """One run of a command: its words or shell line, what it finds in its environment and input."""
+    """One run of a command: its words or shell line, what it finds in its environment and input.
+
+    A variable that is None is unset, also where this process has it from another event.
+    """
 
     what: str
     command: str | Sequence[str]
-    environ: Mapping[str, str]
+    environ: Mapping[str, str | None]
     document: Mapping[str, object] | None = None
 
 
@@ -36,32 +40,33 @@ class Runner:
     """Runs one command at a time, and again where that was asked for."""
 
     def __init__(
-        self, environ: Mapping[str, str], *, timeout_ms: int | None = None, retries: int | None = 0
+        self, environ: Mapping[str, str], *, timeout_ms: int | None = None, retries: int = 0
     ) -> None:
-        """retries: how often a failed command is run again; None for as long as it takes."""
+        """retries: how often a failed command is run again."""
         self._environ = environ
         self._timeout_ms = timeout_ms
         self._retries = retries
 
     def run(self, task: Task, vigil: Vigil) -> None:
         """Raises HookError when the command failed for good, StopError when the stream is to end."""
-        for pause in _pauses(self._retries):
-            failure = self._attempt(task, vigil)
-            if failure is None:
-                return
+        pauses = islice(growing_pauses(), self._retries)
+        while (failure := self._attempt(task, vigil)) is not None:
             vigil.check()
+            words = f"the command for {task.what} {failure}"
+            pause = next(pauses, None)
             if pause is None:
-                raise HookError(f"the command for {task.what} {failure}", hint="nothing after it was run")
-            vigil.say(f"the command for {task.what} {failure}; it is run again in {pause:.0f} s")
+                raise HookError(words, hint="nothing after it was run")
+            vigil.say(f"{words}; it is run again in {pause:.0f} s")
             vigil.pause(pause)
 
     def _attempt(self, task: Task, vigil: Vigil) -> str | None:
         """None for success, else what went wrong."""
+        environ = {**self._environ, **task.environ}
         try:
             process = subprocess.Popen(
                 task.command,
                 shell=isinstance(task.command, str),
-                env={**self._environ, **task.environ},
+                env={name: value for name, value in environ.items() if value is not None},
                 stdin=subprocess.PIPE if task.document is not None else subprocess.DEVNULL,
                 process_group=0,
             )
@@ -91,11 +96,8 @@ def chosen_runner(call: Call) -> Runner:
     )
 
 
-def deliverer(call: Call, *, retries: int | None = None) -> Runner:
-    """The runner of deliveries to OpenClaw: a refused one is tried again for as long as it takes.
-
-    retries: or only so often. Raises ConfigurationError when the program is not installed.
-    """
+def deliverer(call: Call, *, retries: int = 0) -> Runner:
+    """The runner of deliveries to OpenClaw. Raises ConfigurationError when it is not installed."""
     if shutil.which(GATEWAY_PROGRAM, path=call.terminal.environ.get("PATH")) is None:
         raise ConfigurationError(
             f"--deliver {GATEWAY_PROGRAM} needs the program {GATEWAY_PROGRAM}, which is not on PATH",
@@ -111,8 +113,9 @@ def deliverer(call: Call, *, retries: int | None = None) -> Runner:
 
 
 def delivery(notice: Notice, state_dir: str | None) -> Task:
-    """Handing the line of a notice to its watcher's agent, in the state directory around the database."""
-    words = [GATEWAY_PROGRAM, "system", "event", "--session-key", notice.watcher, "--text", notice.text]
+    """Handing the line of a notice to its watcher's session, in the state directory around the database."""
+    watcher, text = without_nul(notice.watcher), without_nul(notice.text)
+    words = [GATEWAY_PROGRAM, "system", "event", "--session-key", watcher, "--text", text]
     return Task(named(notice), words, {} if state_dir is None else {"OPENCLAW_STATE_DIR": state_dir})
 
 
@@ -121,38 +124,43 @@ def named(notice: Notice) -> str:
     return f"the notice of {notice.watcher} about {notice.target}"
 
 
-def in_environment(database: str, values: Mapping[str, object]) -> dict[str, str]:
-    """Values as OPENCLAW_STATE_* variables; None is left out, NUL cannot stand in one.
+def in_environment(database: str, values: Mapping[str, object]) -> dict[str, str | None]:
+    """Values as OPENCLAW_STATE_* variables; NUL cannot stand in one.
 
     The database that is followed is also the one that this program, run by the command, opens.
     """
     return {
-        f"OPENCLAW_STATE_{name}": str(value).replace("\0", "\ufffd")
+        f"OPENCLAW_STATE_{name}": None if value is None else without_nul(str(value))
         for name, value in {"DB": database, **values}.items()
-        if value is not None
     }
 
 
-def _pauses(retries: int | None) -> Iterator[float | None]:
-    """How long to wait after each failure, twice as long every time; None after the last."""
-    pause, done = 1.0, 0
-    while retries is None or done < retries:
+def without_nul(text: str) -> str:
+    """Text as a program can be given it."""
+    return text.replace("\0", "\ufffd")
+
+
+def growing_pauses() -> Iterator[float]:
+    """How long to wait after each failure (s): twice as long every time, up to a minute."""
+    pause = 1.0
+    while True:
         yield pause
-        pause, done = min(2 * pause, _LONGEST_PAUSE_S), done + 1
-    yield None
+        pause = min(2 * pause, _LONGEST_PAUSE_S)
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """End the command with all that it started."""
+    """End the command, and then what is left of all that it started."""
     for number in (signal.SIGTERM, signal.SIGKILL):
         with suppress(ProcessLookupError):
             os.killpg(process.pid, number)
         with suppress(subprocess.TimeoutExpired):
             process.wait(_GRACE_S)
-            return
 
 
 def _described(status: int) -> str:
-    if status < 0:
+    if status >= 0:
+        return f"failed with exit status {status}"
+    try:
         return f"was ended by {signal.Signals(-status).name}"
-    return f"failed with exit status {status}"
+    except ValueError:  # real-time signals have no names
+        return f"was ended by signal {-status}"

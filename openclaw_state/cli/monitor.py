@@ -106,7 +106,7 @@ def monitor(
         from .follow_monitor import Request, follow
 
         settings = settings._replace(every_s=_seconds("--every", every))
-        runner = deliverer(call) if deliver else None
+        runner = deliverer(call, retries=_DELIVERY_RETRIES) if deliver else None
         return follow(call, Request(settings, runner, explain=explain, unless_gateway=unless_gateway))
     call.refuse_alone("count", needs="--every")
     return _once(

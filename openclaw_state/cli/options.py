@@ -177,15 +177,6 @@ class Stream(NamedTuple):
     fields: Sequence[str]
 
 
-class StopError(Exception):
-    """A signal asked the stream to end; note says where it stopped."""
-
-    def __init__(self, number: int) -> None:
-        super().__init__(number)
-        self.number = number
-        self.note = ""
-
-
 class Call(NamedTuple):
     """One run of one command: its shared flags, its terminal and its clock."""
 
@@ -240,11 +231,14 @@ class Call(NamedTuple):
 
         return self.terminal.opened.enter_context(Reading(self.location(), clock=lambda: self.now))
 
-    def follow(self, location: Location) -> Following:
+    def follow(self, location: Location, *, lock_wait_ms: int | None = None) -> Following:
         """Open a database for following it as it grows."""
+        from ..core.opening import DEFAULT_LOCK_WAIT_MS
         from ..log.following import Following
 
-        return self.terminal.opened.enter_context(Following(location, clock=self.clock))
+        wait = DEFAULT_LOCK_WAIT_MS if lock_wait_ms is None else lock_wait_ms
+        log = Following(location, lock_wait_ms=wait, clock=self.clock)
+        return self.terminal.opened.enter_context(log)
 
     def clock(self) -> int:
         """The time as it goes on while the command runs (epoch ms)."""

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import shlex
+import stat
 from contextlib import suppress
 from typing import Protocol
 
@@ -10,6 +12,8 @@ from ..core.failures import from_os
 from ..errors import StateError, StorageError, UsageError
 from ..timespec import whole_number
 from .options import Call
+
+_MOST_BYTES = 4096
 
 
 class Position(Protocol):
@@ -41,11 +45,13 @@ class NamedPosition:
 
         self._sidecar = Sidecar()
         self._key = (database, "tail", name)
-        self.resume = f"--position {name}"
+        self.resume = f"--position {shlex.quote(name)}"
 
     def load(self) -> int | None:
         found = self._sidecar.position(*self._key)
-        if found is not None and not isinstance(found, int):
+        if found is None:
+            return None
+        if type(found) is not int or found < 0:
             raise StorageError(f"{self._sidecar.path} holds no sequence under {self._key[2]!r}")
         return found
 
@@ -58,17 +64,17 @@ class PositionFile:
 
     def __init__(self, path: str) -> None:
         self._path = os.path.realpath(path)
-        self.resume = f"--position-file {path}"
+        self.resume = f"--position-file {shlex.quote(path)}"
 
     def load(self) -> int | None:
         """Raises UsageError for a file that holds anything but a sequence."""
         try:
+            if not stat.S_ISREG(os.stat(self._path).st_mode):
+                raise UsageError(f"{self._path} is not a file, so it cannot be a position file")
             with open(self._path, "rb") as file:
-                content = file.read(64)
+                content = file.read(_MOST_BYTES)
         except FileNotFoundError:
             return None
-        except IsADirectoryError:
-            raise UsageError(f"{self._path} is a directory, not a position file") from None
         except OSError as error:
             raise from_os(error, self._path) from error
         text = content.decode("ascii", "replace").strip()

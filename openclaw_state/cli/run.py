@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import itertools
 import os
 import signal
@@ -11,11 +12,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NoReturn, TextIO
 
 from .. import __version__
-from ..errors import ExitStatus, StateError, UsageError
+from ..errors import ExitStatus, StateError, StopError, UsageError
 from ..report import jsonout
 from ..report.escape import escape
 from .app import PROGRAM, family_overview, is_family, load, overview, resolve
-from .options import Call, Part, Result, StopError, Stream
+from .options import Call, Part, Result, Stream
 from .terminal import Terminal
 
 CONTROL_TEXT = ("-h", "--help")
@@ -35,6 +36,8 @@ def main() -> NoReturn:
     """Run the command line of this process and leave with its status."""
     terminal = Terminal(_usable(sys.stdin), _usable(sys.stdout), _usable(sys.stderr))
     status = run(sys.argv[1:], terminal)
+    if status < 0:
+        _die_of(signal.Signals(-status))
     if status in _SIGNALLED:
         _die_of(_SIGNALLED[status])
     for stream in (terminal.stdout, terminal.stderr):
@@ -52,7 +55,7 @@ def _usable(stream: TextIO | None) -> TextIO:
 
 
 def run(argv: Sequence[str], terminal: Terminal) -> int:
-    """Run one command line; the exit status."""
+    """Run one command line; the exit status, or the number of a signal to die of below 0."""
     name = "openclaw-state"
     try:
         if argv and argv[0] in CONTROL_TEXT:
@@ -119,15 +122,15 @@ def _show(call: Call, result: Result) -> None:
 
 def _show_stream(call: Call, stream: Stream) -> int:
     """Print a stream part by part, each flushed before what comes after it."""
+    gc.enable()  # off at the start of every command, because most end soon
     out, err = call.terminal.stdout, call.terminal.stderr
     fields = call.fields or stream.fields
     quiet = call.flag("quiet")
-    if call.format == "tsv" and not quiet:
-        _write(out, jsonout.tsv((), fields))
+    heads = jsonout.tsv((), fields) if call.format == "tsv" else iter(())
     try:
         for part in stream.parts:
             if not quiet:
-                _write(out, _printed_part(call, part, fields))
+                _write(out, itertools.chain(heads, _printed_part(call, part, fields)))
                 out.flush()
                 _write(err, (note + "\n" for note in part.notes))
                 err.flush()
@@ -139,10 +142,10 @@ def _show_stream(call: Call, stream: Stream) -> int:
 
 
 def _stopped(stopped: StopError, terminal: Terminal) -> int:
-    """Say where a signal ended it; the status says which signal."""
+    """Say where a signal ended it."""
     terminal.stdout.flush()
     _write(terminal.stderr, [f"{stopped.note}\n"] if stopped.note else [])
-    return 128 + stopped.number
+    return -stopped.number
 
 
 def _printed_part(call: Call, part: Part, fields: Sequence[str]) -> Iterator[str]:

@@ -131,7 +131,8 @@ def _awaited(call: Call, key: str, point: Point) -> Reading:
             if new_file and not log.session_known(key):
                 return False
             if since is None:
-                require_known(log, key)
+                if not log.embedded or log.newest_sequence():
+                    require_known(log, key)
                 since = _since(log, key, log.resolve_agent(key, call.agent), point)
             head = _head(log, key, call.agent)
             _refuse_ahead(key, since, head)

@@ -8,15 +8,15 @@ import signal
 import stat
 import threading
 import time
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
-from ..errors import BusyError, TimedOutError
+from ..errors import BusyError, StopError, TimedOutError, UsageError
 from ..report.escape import escape
 from ..timespec import parse_duration
-from .options import Call, StopError
+from .options import Call
 
 if TYPE_CHECKING:
     from ..core.waker import Waker
@@ -28,6 +28,19 @@ _CREATION_POLL_S = 0.25
 _BUSY_PAUSE_S = 1.0
 
 T = TypeVar("T")
+
+
+@contextmanager
+def telling(where: Callable[[], str]) -> Iterator[None]:
+    """Whatever ends the block by signal or deadline says where it stopped, and how to go on."""
+    try:
+        yield
+    except StopError as stopped:
+        stopped.note = where()
+        raise
+    except TimedOutError as error:
+        error.hint = error.hint or where()
+        raise
 
 
 class Vigil:
@@ -43,6 +56,8 @@ class Vigil:
         self._timeout = timeout = call.flag("timeout")
         self._end = None if timeout is None else time.monotonic() + parse_duration(timeout) / 1000
         self._heartbeat = None if heartbeat is None else parse_duration(heartbeat) / 1000
+        if self._heartbeat == 0:
+            raise UsageError("--heartbeat is a silence longer than 0", hint="for example --heartbeat 30s")
         self._spoke_at = time.monotonic()
         self._output = _pipe_behind(call)
         self._signal = 0
@@ -87,14 +102,14 @@ class Vigil:
         Raises StopError, TimedOutError, or BrokenPipeError when nobody reads the output any more.
         """
         self.check()
+        if self._left() == 0:
+            raise TimedOutError(f"nothing more came within {self._timeout}")
         limits = [limit for limit in (self._until_heartbeat(), self._left(), timeout) if limit is not None]
         closing = () if self._output is None else (self._output,)
         changed = waker.wait(min(limits, default=None), (self._asked,), closing=closing)
         self.check()
         if self._output is not None and _is_closed(self._output):
             raise BrokenPipeError
-        if not changed and self._left() == 0:
-            raise TimedOutError(f"nothing more came within {self._timeout}")
         return changed
 
     def say(self, words: str) -> None:

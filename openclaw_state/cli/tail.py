@@ -58,6 +58,8 @@ def tail(
     ] = None,
 ) -> Result | Stream:
     """Print events in order: the newest ten, or all after --since; with -f also those to come."""
+    if on_gap not in (None, *ON_GAP):
+        raise UsageError(f"--on-gap is one of {', '.join(ON_GAP)}, not {on_gap!r}")
     first = _point(call, since)
     last = _point(call, until)
     position = _position(call, call.flag("position"), position_file)
@@ -78,7 +80,9 @@ def tail(
             newest = 0 if position else int(DEFAULT_LINES)
         from .follow import Request, follow
 
-        request = Request(chosen, first, last, newest, heartbeat, on_gap or ON_GAP[0], position)
+        request = Request(
+            chosen, first, last, newest, heartbeat, on_gap or ON_GAP[0], position, call.flag("follow")
+        )
         return follow(call, request)
     call.refuse_alone("count", "timeout", "exec", "exec_timeout", "exec_retry", needs="-f")
     if heartbeat is not None or on_gap is not None:

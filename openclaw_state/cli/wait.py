@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ..errors import TimedOutError
+from ..errors import StopError, TimedOutError
 from ..log.following import Following
 from ..report.escape import escape
-from .options import Call, StopError
+from .options import Call
 from .stream import Vigil
 
 

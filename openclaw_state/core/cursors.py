@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ..model import NOTIFYING_KINDS, Cursor, CursorReport, Delivery
+from .listing import SessionFilter, containing
 from .shape import Shape
 from .surroundings import Surroundings, delivery
 
@@ -45,6 +46,45 @@ def select(
     return [Cursor(*row) for row in rows]
 
 
+class Pending(NamedTuple):
+    """Pending cursors, the one that has waited longest first, and how many there are in all."""
+
+    cursors: list[Cursor]
+    total: int
+
+
+def select_pending(
+    connection: sqlite3.Connection, shape: Shape, chosen: SessionFilter, *, most: int
+) -> Pending:
+    """The pending cursors whose watcher or target is among these sessions.
+
+    Cursors carry no agent, so an agent's are those whose target has a head under it.
+    """
+    parts, values = ["material_sequence > last_seen_sequence"], list[Any]()
+    ends = ("watcher_session_key", "target_session_key")
+    if chosen.session_keys:
+        marks = ", ".join("?" * len(chosen.session_keys))
+        parts.append("(" + " OR ".join(f"{end} IN ({marks})" for end in ends) + ")")
+        values += chosen.session_keys * 2
+    if chosen.containing is not None:
+        parts.append("(" + " OR ".join(map(containing, ends)) + ")")
+        values += [chosen.containing] * 2
+    if chosen.agent_id is not None:
+        parts.append(
+            "EXISTS (SELECT 1 FROM session_state_heads"
+            " WHERE session_key = target_session_key AND agent_id = ?)"
+        )
+        values.append(chosen.agent_id)
+    source = f"FROM session_watch_cursors WHERE {' AND '.join(parts)}"
+    rows = connection.execute(
+        f"SELECT {_columns(shape)} {source}"
+        " ORDER BY notified_sequence, watcher_session_key, target_session_key LIMIT ?",
+        (*values, most),
+    ).fetchall()
+    total = connection.execute(f"SELECT count(*) {source}", values).fetchone()[0]
+    return Pending([Cursor(*row) for row in rows], total)
+
+
 def find(connection: sqlite3.Connection, shape: Shape, watcher: str, target: str) -> Cursor | None:
     found = select(connection, shape, watcher=watcher, target=target)
     return found[0] if found else None
@@ -75,7 +115,7 @@ def report(
         yield CursorReport(
             cursor=cursor,
             head=newest_version(connection, cursor.target),
-            lag=_lag(connection, cursor),
+            lag=lag(connection, cursor.target, cursor.seen),
             orphaned=True if False in answers else None if None in answers else False,
             delivery=delivery(cursor, shape, surroundings),
             expires_at=cursor.updated_at + max_age_ms,
@@ -90,14 +130,25 @@ def newest_version(connection: sqlite3.Connection, session_key: str) -> int:
     return row[0] or 0
 
 
-def _lag(connection: sqlite3.Connection, cursor: Cursor) -> int:
+def lag(connection: sqlite3.Connection, target: str, seen: int) -> int:
+    """How many retained events of a session that notify came after a version."""
     marks = ", ".join("?" * len(NOTIFYING_KINDS))
     row = connection.execute(
         "SELECT count(*) FROM session_state_events"
         f" WHERE session_key = ? AND sequence > ? AND kind IN ({marks})",
-        (cursor.target, cursor.seen, *NOTIFYING_KINDS),
+        (target, seen, *NOTIFYING_KINDS),
     ).fetchone()
     return int(row[0])
+
+
+def greatest_lag(connection: sqlite3.Connection, target: str) -> int:
+    """The lag of the pending watcher of a session that has seen least of it; 0 without one."""
+    seen = connection.execute(
+        "SELECT min(last_seen_sequence) FROM session_watch_cursors"
+        " WHERE target_session_key = ? AND material_sequence > last_seen_sequence",
+        (target,),
+    ).fetchone()[0]
+    return 0 if seen is None else lag(connection, target, seen)
 
 
 def known_sessions(

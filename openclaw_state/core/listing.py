@@ -17,11 +17,23 @@ BATCH_ROWS = 500
 Reading = Callable[[], AbstractContextManager[sqlite3.Connection]]
 
 
+def containing(column: str) -> str:
+    """The SQL condition that a column contains a text, in any case."""
+    return f"instr(lower({column}), lower(?)) > 0"
+
+
+# There are fewer heads than events, so it is their keys that are searched.
+_IN_CONTAINING = (
+    f"session_key IN (SELECT session_key FROM session_state_heads WHERE {containing('session_key')})"
+)
+
+
 class EventFilter(NamedTuple):
     """Which events to list; empty means all.
 
     actors are `type` or `type:id`; after and through are sequences (exclusive, inclusive);
-    later_than and until are epoch ms (exclusive, inclusive).
+    later_than and until are epoch ms (exclusive, inclusive); containing is a part of the
+    session's key, in any case.
     """
 
     session_keys: tuple[str, ...] = ()
@@ -33,6 +45,7 @@ class EventFilter(NamedTuple):
     through: int | None = None
     later_than: int | None = None
     until: int | None = None
+    containing: str | None = None
 
     def where(self) -> tuple[str, list[Any]]:
         """The SQL condition and its values, for all but the bounds of the sequence."""
@@ -55,6 +68,7 @@ class EventFilter(NamedTuple):
             ("run_id = ?", self.run_id),
             ("occurred_at > ?", self.later_than),
             ("occurred_at <= ?", self.until),
+            (_IN_CONTAINING, self.containing),
         ):
             if value is not None:
                 parts.append(test)
@@ -120,21 +134,37 @@ _SESSIONS = """
       (SELECT count(*) FROM session_watch_cursors c WHERE c.target_session_key = h.session_key),
       (SELECT count(*) FROM session_watch_cursors c WHERE c.target_session_key = h.session_key
         AND c.material_sequence > c.last_seen_sequence)
-    FROM session_state_heads h
-    WHERE h.last_sequence < ? AND (? IS NULL OR h.agent_id = ?)
-    ORDER BY h.last_sequence DESC LIMIT ?
+    FROM (SELECT session_key, agent_id, last_sequence, pruned_max_sequence, updated_at
+            FROM session_state_heads WHERE {where} AND last_sequence < ?
+            ORDER BY last_sequence DESC LIMIT ?) h
+    ORDER BY h.last_sequence DESC
 """
 
 
+class SessionFilter(NamedTuple):
+    """Which sessions to list; empty means all, containing is a part of the key in any case."""
+
+    agent_id: str | None = None
+    session_keys: tuple[str, ...] = ()
+    containing: str | None = None
+
+    def where(self) -> tuple[str, list[Any]]:
+        """The SQL condition on heads, and its values."""
+        return EventFilter(
+            session_keys=self.session_keys, agent_id=self.agent_id, containing=self.containing
+        ).where()
+
+
 def sessions(
-    reading: Reading, *, agent_id: str | None = None, most: int | None = None
+    reading: Reading, chosen: SessionFilter | None = None, *, most: int | None = None
 ) -> Iterator[SessionRow]:
     """Sessions with a head, the latest change first."""
+    where, values = (chosen or SessionFilter()).where()
     before, left = SAFE_MAX, most
     while left is None or left > 0:
         size = BATCH_ROWS if left is None else min(left, BATCH_ROWS)
         with reading() as connection:
-            rows = connection.execute(_SESSIONS, (before, agent_id, agent_id, size)).fetchall()
+            rows = connection.execute(_SESSIONS.format(where=where), (*values, before, size)).fetchall()
             batch = [_session(connection, row) for row in rows]
         yield from batch
         if len(batch) < size:
@@ -163,11 +193,10 @@ def _session(connection: sqlite3.Connection, row: tuple[Any, ...]) -> SessionRow
     )
 
 
-def count_sessions(connection: sqlite3.Connection, agent_id: str | None = None) -> int:
+def count_sessions(connection: sqlite3.Connection, chosen: SessionFilter | None = None) -> int:
     """How many sessions have a head."""
-    row = connection.execute(
-        "SELECT count(*) FROM session_state_heads WHERE ? IS NULL OR agent_id = ?", (agent_id, agent_id)
-    ).fetchone()
+    where, values = (chosen or SessionFilter()).where()
+    row = connection.execute(f"SELECT count(*) FROM session_state_heads WHERE {where}", values).fetchone()
     return int(row[0])
 
 

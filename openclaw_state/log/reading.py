@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from ..core import changes, cursors, keys, listing, notices
 from ..errors import UsageError
-from ..model import Changes, CursorReport, Event, Head, Limits, Link, Notice, SessionRow
+from ..model import Behind, Changes, CursorReport, Event, Glance, Head, Limits, Link, Notice, SessionRow
 from .opened import Opened
 
 if TYPE_CHECKING:
@@ -92,12 +92,43 @@ class Reading(Opened):
 
     def sessions(self, *, agent_id: str | None = None, most: int | None = None) -> Iterator[SessionRow]:
         """Sessions with a head, the latest change first."""
-        return listing.sessions(self._database.reading, agent_id=agent_id, most=most)
+        return listing.sessions(self._database.reading, listing.SessionFilter(agent_id), most=most)
 
     def count_sessions(self, *, agent_id: str | None = None) -> int:
         """How many sessions have a head."""
         with self._database.reading() as connection:
-            return listing.count_sessions(connection, agent_id)
+            return listing.count_sessions(connection, listing.SessionFilter(agent_id))
+
+    def glance(
+        self,
+        sessions: listing.SessionFilter,
+        events: listing.EventFilter,
+        *,
+        most_sessions: int,
+        most_behind: int,
+        most_events: int,
+    ) -> Glance:
+        """The latest sessions, the longest pending notices and the newest events, from one moment."""
+        with self._database.reading() as connection:
+            rows = tuple(listing.sessions(self._database.reading, sessions, most=most_sessions))
+            pending = cursors.select_pending(connection, self._database.shape, sessions, most=most_behind)
+            described = notices.describe(connection, self._raised(pending.cursors))
+            return Glance(
+                sessions=rows,
+                total_sessions=listing.count_sessions(connection, sessions),
+                lags={
+                    row.session_key: cursors.greatest_lag(connection, row.session_key)
+                    for row in rows
+                    if row.pending
+                },
+                behind=tuple(
+                    Behind(notice, cursors.lag(connection, notice.target, notice.since))
+                    for notice in described
+                ),
+                total_pending=pending.total,
+                events=tuple(listing.events(self._database.reading, events, newest=most_events)),
+                newest=changes.newest_sequence(connection),
+            )
 
     def resolve_agent(self, session_key: str, agent_id: str | None = None) -> str | None:
         """The agent meant for a key: the given one, the key's own, or the only one that has it.

@@ -73,6 +73,11 @@ def check_row(command: str, row: Mapping[str, Any], *, kind: str = "row") -> Non
     check(row, {"$ref": reference, "unevaluatedProperties": False})
 
 
+def check_record(command: str, record: Mapping[str, Any]) -> None:
+    """Hold one JSON line of a following command to its schema: a row, a heartbeat or a gap."""
+    check_row(command, record, kind=record.get("type", "row"))
+
+
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """What a run left: its status and what it wrote."""

@@ -17,7 +17,9 @@ import pytest
 
 from openclaw_state import Limits, SignalLog
 from openclaw_state.report.jsonout import dumps
-from tests.fault.followers import LIMIT_S, Running
+from tests.cli.harness import Outcome
+from tests.fault.followers import running
+from tests.following import LIMIT_S, Following
 from tests.support import CHILD, ROOT, change, goal, note
 
 FOLLOW = ("tail", "-f", "--since", 0, "--format", "jsonl")
@@ -33,8 +35,8 @@ def path(tmp_path: Path) -> Path:
     return path
 
 
-def read_to(follower: Running, sequence: int) -> None:
-    while follower.row().get("sequence") != sequence:
+def read_to(follower: Following, sequence: int) -> None:
+    while follower.row()["sequence"] != sequence:
         pass
 
 
@@ -56,15 +58,14 @@ def bare(*argv: object, db: Path) -> subprocess.Popen[bytes]:
     )
 
 
-def assert_says(ended: tuple[int, str], status: int, *words: str) -> None:
-    assert ended[0] == status, ended
+def assert_says(ended: Outcome, status: int, *words: str) -> None:
+    assert ended.status == status, ended
     for word in words:
-        assert word in ended[1]
-    assert "Traceback" not in ended[1]
+        assert word in ended.err
 
 
 def test_a_deleted_file_ends_it_with_66(path: Path) -> None:
-    with Running(*FOLLOW, db=path) as follower:
+    with running(*FOLLOW, db=path) as follower:
         read_to(follower, 2)
         for file in path.parent.iterdir():
             file.unlink()
@@ -77,7 +78,7 @@ def test_a_file_replaced_by_another_database_ends_it_with_66(path: Path, events:
     other = path.with_name("other.sqlite")
     SignalLog(other, change=True, create=True).close()
     append(other, events)
-    with Running(*FOLLOW, db=path) as follower:
+    with running(*FOLLOW, db=path) as follower:
         read_to(follower, 2)
         os.replace(other, path)
         assert_says(follower.end(), 66, "was removed or replaced")
@@ -88,7 +89,7 @@ def test_an_older_copy_restored_in_place_ends_it_with_5(path: Path) -> None:
         with closing(sqlite3.connect(path)) as source:
             source.backup(copy)
         append(path, 3)
-        with Running(*FOLLOW, db=path) as follower:
+        with running(*FOLLOW, db=path) as follower:
             read_to(follower, 5)
             with closing(sqlite3.connect(path)) as target:
                 copy.backup(target)
@@ -98,7 +99,7 @@ def test_an_older_copy_restored_in_place_ends_it_with_5(path: Path) -> None:
 
 def test_a_position_ahead_of_the_log_is_refused(path: Path, tmp_path: Path) -> None:
     (tmp_path / "position").write_text("7\n")
-    with Running(*FOLLOW, "--position-file", tmp_path / "position", db=path) as follower:
+    with running(*FOLLOW, "--position-file", tmp_path / "position", db=path) as follower:
         assert_says(follower.end(), 5, "only reached sequence 2, 7 lies ahead")
     assert (tmp_path / "position").read_text() == "7\n"
 
@@ -106,10 +107,10 @@ def test_a_position_ahead_of_the_log_is_refused(path: Path, tmp_path: Path) -> N
 @pytest.mark.parametrize(("before", "after"), [("WAL", "DELETE"), ("DELETE", "WAL")])
 def test_a_switch_of_the_journal_mode_is_possible_and_followed(path: Path, before: str, after: str) -> None:
     change(path, f"PRAGMA journal_mode = {before}")
-    with Running(*FOLLOW, "--heartbeat", "200ms", db=path) as follower:
+    with running(*FOLLOW, "--heartbeat", "200ms", db=path) as follower:
         read_to(follower, 2)
         read_to(follower, append(path))
-        assert follower.row()["type"] == "heartbeat"
+        follower.settle()
         with closing(sqlite3.connect(path, timeout=5)) as switch:
             assert switch.execute(f"PRAGMA journal_mode = {after}").fetchone() == (after.lower(),)
         for _ in range(3):
@@ -118,7 +119,7 @@ def test_a_switch_of_the_journal_mode_is_possible_and_followed(path: Path, befor
 
 
 def test_retention_that_overtakes_a_stopped_follower_is_a_gap(path: Path) -> None:
-    with Running(*FOLLOW, "-v", db=path) as follower:
+    with running(*FOLLOW, "-v", db=path) as follower:
         read_to(follower, 2)
         follower.send(signal.SIGSTOP)
         append(path, 10)
@@ -132,7 +133,7 @@ def test_retention_that_overtakes_a_stopped_follower_is_a_gap(path: Path) -> Non
 
 @pytest.mark.parametrize("silence_s", [0, 0.2])
 def test_suspended_and_resumed_it_goes_on_where_it_was(path: Path, silence_s: float) -> None:
-    with Running(*FOLLOW, db=path) as follower:
+    with running(*FOLLOW, db=path) as follower:
         read_to(follower, 2)
         time.sleep(silence_s)
         follower.send(signal.SIGSTOP)
@@ -146,19 +147,19 @@ def test_a_signal_ends_it_after_the_line_with_the_position_saved(
     path: Path, tmp_path: Path, number: signal.Signals
 ) -> None:
     position = tmp_path / "position"
-    with Running(*FOLLOW, "--position-file", position, db=path) as follower:
+    with running(*FOLLOW, "--position-file", position, db=path) as follower:
         read_to(follower, 2)
         ended = follower.end(number)
-    assert ended == (-number, f"stopped after 2; go on with --position-file {position}\n")
+    assert ended.err == f"stopped after 2; go on with --position-file {position}\n"
     assert position.read_text() == "2\n"
 
 
 def test_a_hang_up_that_the_caller_ignores_stays_ignored(path: Path) -> None:
-    with Running(*FOLLOW, db=path, before=("nohup",)) as follower:
+    with running(*FOLLOW, db=path, before=("nohup",)) as follower:
         read_to(follower, 2)
         follower.send(signal.SIGHUP)
         read_to(follower, append(path))
-        assert follower.end(signal.SIGTERM)[0] == -signal.SIGTERM
+        follower.end(signal.SIGTERM)
 
 
 def test_a_second_signal_ends_it_though_nobody_takes_its_output(path: Path) -> None:
@@ -204,33 +205,33 @@ def test_a_disk_full_while_the_position_is_saved_is_74_and_says_how_to_go_on(
 ) -> None:
     words: tuple[Any, ...] = ("--position", "reader") if named else ("--position-file", tmp_path / "position")
     state = tmp_path / "state"
-    with Running("tail", *words, db=path, XDG_STATE_HOME=str(state)) as first:
-        assert first.end() == (0, "")
+    with running("tail", *words, db=path, XDG_STATE_HOME=str(state)) as first:
+        assert first.end(status=0).err == ""
     newest = append(path)
     command = [strace, "-f", "-qq", "-o", "/dev/null"]
     if named:
         sidecar = state / "openclaw-state" / "sidecar.sqlite"
         command += [part for end in ("", "-journal", "-wal") for part in ("-P", f"{sidecar}{end}")]
     command += ["-e", f"inject={'pwrite64' if named else 'fsync'}:error=ENOSPC"]
-    with Running("tail", *words, "--json", db=path, before=tuple(command), XDG_STATE_HOME=str(state)) as full:
+    with running("tail", *words, "--json", db=path, before=tuple(command), XDG_STATE_HOME=str(state)) as full:
         rows = full.rest()
         ended = full.end()
     assert_says(
         ended, 74, f"all up to {newest} was printed, but the position could not be saved", "go on with"
     )
     assert [f'"sequence":{newest},' in rows[0], '"code":"io_error"' in rows[-1]] == [True, True]
-    with Running("tail", *words, "--json", db=path, XDG_STATE_HOME=str(state)) as again:
+    with running("tail", *words, "--json", db=path, XDG_STATE_HOME=str(state)) as again:
         assert [dumps(row) for row in [again.row()]] == rows[:1]
 
 
 def test_a_lock_held_for_long_delays_it_and_ends_nothing(path: Path) -> None:
     change(path, "PRAGMA journal_mode = DELETE")
-    with Running(*FOLLOW, db=path) as follower, closing(sqlite3.connect(path, isolation_level=None)) as other:
+    with running(*FOLLOW, db=path) as follower, closing(sqlite3.connect(path, isolation_level=None)) as other:
         read_to(follower, 2)
         other.execute("BEGIN EXCLUSIVE")
         other.execute("UPDATE session_state_heads SET updated_at = updated_at + 1")
         time.sleep(6.0)
-        assert follower.process.poll() is None
+        assert follower.is_running()
         other.execute("COMMIT")
         read_to(follower, append(path))
-        assert follower.end(signal.SIGTERM)[0] == -signal.SIGTERM
+        follower.end(signal.SIGTERM)

@@ -14,7 +14,8 @@ import pytest
 
 from openclaw_state import SignalLog
 from openclaw_state.core.listing import BATCH_ROWS
-from tests.fault.followers import BURSTS, Running
+from tests.fault.followers import BURSTS, running
+from tests.following import Following
 from tests.support import CHILD, PARENT, Script, goal
 
 FOLLOW = ("tail", "-f", "--format", "jsonl")
@@ -41,12 +42,12 @@ def path(tmp_path: Path) -> Path:
 
 def test_two_writers_in_bursts_and_the_follower_has_every_event_once_and_in_order(path: Path) -> None:
     with (
-        Running(*FOLLOW, "--since", 0, "--count", 3000, db=path) as follower,
+        running(*FOLLOW, "--since", 0, "--count", 3000, db=path) as follower,
         write(path, PARENT, 1500) as one,
         write(path, CHILD, 1500, seed=2) as two,
     ):
         rows = [json.loads(line) for line in follower.rest()]
-        assert follower.end() == (0, "")
+        assert follower.end(status=0).err == ""
         said = [one.rest(), two.rest()]
     assert [row["sequence"] for row in rows] == list(range(1, 3001))
     for key, lines in zip((PARENT, CHILD), said, strict=True):
@@ -58,14 +59,15 @@ def test_two_writers_in_bursts_and_the_follower_has_every_event_once_and_in_orde
 def test_a_follower_never_keeps_another_connection_from_emptying_the_log(path: Path) -> None:
     with (
         closing(sqlite3.connect(path, timeout=5)) as other,
-        Running(*FOLLOW, "--since", 0, "--count", 1500, db=path) as follower,
+        running(*FOLLOW, "--since", 0, "--count", 1500, db=path) as follower,
         write(path, PARENT, 1500, every=0) as writer,
     ):
         tried = []
-        while follower.process.poll() is None:
+        while follower.is_running():
+            follower.pump()
             tried.append(other.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0])
             time.sleep(0.01)
-        assert follower.end() == (0, "")
+        assert follower.end(status=0).err == ""
         writer.rest()
     assert len(tried) > 10
     assert not any(tried)
@@ -80,7 +82,7 @@ def test_a_consumer_killed_at_fifty_points_loses_nothing_and_repeats_at_most_the
     with SignalLog(path, change=True) as log:
         for _ in range(50):
             goal(log)
-            with Running("tail", "-f", *resume, db=path) as follower:
+            with running("tail", "-f", *resume, db=path) as follower:
                 first = follower.line()
                 for _ in range(chance.randrange(60)):
                     goal(log)
@@ -89,9 +91,9 @@ def test_a_consumer_killed_at_fifty_points_loses_nothing_and_repeats_at_most_the
             for _ in range(chance.randrange(5)):
                 goal(log)
         newest = log.newest_sequence()
-    with Running("tail", *resume, db=path) as last:
+    with running("tail", *resume, db=path) as last:
         runs.append(numbers(last.rest()))
-        assert last.end() == (0, "")
+        assert last.end(status=0).err == ""
     seen = 0
     for run in filter(None, runs):
         assert run == list(range(run[0], run[0] + len(run)))
@@ -107,7 +109,7 @@ def test_what_a_killed_writer_committed_is_followed_and_the_next_writer_goes_on(
 ) -> None:
     chance = random.Random(seed)
     committed: list[int] = []
-    with Running(*FOLLOW, "--since", 0, db=path) as follower:
+    with running(*FOLLOW, "--since", 0, db=path) as follower:
         for run in range(8):
             with write(path, PARENT, 2000, seed=run) as writer:
                 committed += reported([writer.line() for _ in range(chance.randrange(1, 60))])
@@ -119,13 +121,13 @@ def test_what_a_killed_writer_committed_is_followed_and_the_next_writer_goes_on(
         seen = []
         while not seen or seen[-1] < done.event.sequence:
             seen.append(follower.row()["sequence"])
-        assert follower.end(signal.SIGTERM)[0] == -signal.SIGTERM
+        follower.end(signal.SIGTERM)
     assert seen == list(range(1, done.event.sequence + 1))
     assert set(committed) <= set(seen)
 
 
 def test_beside_a_waiting_follower_a_clean_close_leaves_the_main_file_alone(path: Path) -> None:
-    with Running(*FOLLOW, "--since", 0, "--heartbeat", "60ms", db=path) as follower:
+    with running(*FOLLOW, "--since", 0, "--heartbeat", "60ms", db=path) as follower:
         for number in range(1, 4):
             log = SignalLog(path, change=True)
             for _ in range(number):
@@ -133,20 +135,20 @@ def test_beside_a_waiting_follower_a_clean_close_leaves_the_main_file_alone(path
             until(follower, log.newest_sequence())
             log.close()
             assert until_alone(follower, path), "the log beside the file is still there"
-        assert follower.end(signal.SIGINT)[0] == -signal.SIGINT
+        follower.end(signal.SIGINT)
     assert [entry.name for entry in path.parent.iterdir()] == [path.name]
 
 
-def until(follower: Running, sequence: int) -> None:
+def until(follower: Following, sequence: int) -> None:
     """Read to an event, and some silence more."""
-    while follower.row().get("sequence") != sequence:
+    while follower.row()["sequence"] != sequence:
         pass
     for _ in range(3):
-        assert follower.row()["type"] == "heartbeat"
+        follower.settle()
 
 
-def until_alone(follower: Running, path: Path) -> bool:
+def until_alone(follower: Following, path: Path) -> bool:
     """A few heartbeats after the close: nothing stands beside the file, and the follower goes on."""
     for _ in range(3):
-        follower.row()
+        follower.settle()
     return [entry.name for entry in path.parent.iterdir()] == [path.name]
