@@ -281,3 +281,9 @@ class Link(NamedTuple):
     created_at: int
     updated_at: int
     last_scanned_at: int | None = None
+
+    @property
+    def source(self) -> str:
+        """What is followed, in one word: a file, else the thread."""
+        path = self.upstream_ref.get("filePath") if isinstance(self.upstream_ref, dict) else None
+        return path if isinstance(path, str) and path else self.thread_id

@@ -178,6 +178,82 @@ class Streak(NamedTuple):
     counted_at: int = 0
 
 
+class Adopted(NamedTuple):
+    """What an adoption stored: the link as it stands now, the one that stood there, and the event.
+
+    rebased tells that the link begins at the given marker; a link that followed the same source
+    already goes on from its own. duplicate: the log held the adoption already.
+    """
+
+    link: Link
+    before: Link | None
+    rebased: bool
+    event: Event | None
+    duplicate: bool
+
+
+class Health(StrEnum):
+    """How an upstream link stands: what the next tick would find, and what a tick cannot tell."""
+
+    QUIET = "quiet"
+    BEHIND = "behind"
+    WAITING = "row being written"
+    BLOCKED = "blocked"
+    SHRUNK = "shrunk"
+    MISSING = "missing"
+    UNUSABLE = "unusable"
+    UNREADABLE = "unreadable"
+    ISOLATED = "not checked"
+    ELSEWHERE = "not checkable here"
+    SKIPPED = "skipped"
+    FAILED = "failed"
+    AMBIGUOUS = "ambiguous"
+    UNWATCHED = "no watcher"
+    UNLINKED = "no link"
+
+    @property
+    def good(self) -> bool | None:
+        """Does the link do its work? None: that cannot be known from here."""
+        if self in (Health.QUIET, Health.BEHIND, Health.WAITING):
+            return True
+        return False if self in _FAULTY else None
+
+
+_FAULTY = {
+    Health.BLOCKED,
+    Health.SHRUNK,
+    Health.MISSING,
+    Health.UNUSABLE,
+    Health.AMBIGUOUS,
+    Health.UNLINKED,
+}
+
+
+class LinkHealth(NamedTuple):
+    """How the link of one session stands, found without writing anything.
+
+    link is None for an adopted session without one. misses is the streak kept so far, None where
+    it cannot be read; turns are the human messages that the next tick would find. offset and
+    size are bytes of the transcript, where there is one that may be looked at.
+    """
+
+    session_key: str
+    agent_id: str
+    catalog_id: str | None
+    state: Health
+    reason: str = ""
+    link: Link | None = None
+    misses: int | None = 0
+    turns: int = 0
+    offset: int | None = None
+    size: int | None = None
+
+    @property
+    def source(self) -> str | None:
+        """What is followed: a file, else the thread."""
+        return None if self.link is None else self.link.source
+
+
 class CatalogFailure(NamedTuple):
     """A catalog that could not be checked in this tick; its streaks stay as they are."""
 

@@ -1,8 +1,9 @@
 """The tool's own small database, in the user's state directory: what it must remember itself.
 
 Nothing of it is ever stored in OpenClaw's files. It keeps the positions of readers, the prune
-ledger (who pruned what and when, so that a history gap can be explained), and the streaks of
-missing checks, which a monitor that is run from cron would else begin anew each time.
+ledger (who pruned what and when, so that a history gap can be explained), the streaks of
+missing checks, which a monitor that is run from cron would else begin anew each time, and
+hashes of what the sessions of the tool's own file sent themselves, never the texts.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from .results import Pruned, Streak, StreakKey
 
 FILE = "sidecar.sqlite"
 KEPT_PRUNES = 1_000
+_OWN = "database = ? AND session_key = ? AND agent_id = ?"
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +108,36 @@ class Sidecar:
         """The streaks of missing checks on a database. Raises StorageError."""
         return Streaks(self, os.path.realpath(database), self._saved_streaks(os.path.realpath(database)))
 
+    def own_texts(self, database: str, session_key: str, agent_id: str) -> list[str]:
+        """The digests of a session's newest own texts, oldest first. Raises StorageError."""
+        if not os.path.exists(self.path):
+            return []
+        with self.stored("read") as store:
+            rows = store.execute(
+                f"SELECT digest FROM own_texts WHERE {_OWN} ORDER BY id",
+                [os.path.realpath(database), session_key, agent_id],
+            ).fetchall()
+        return [digest for (digest,) in rows]
+
+    def add_own_text(self, database: str, session_key: str, agent_id: str, digest: str, *, most: int) -> int:
+        """Keep the digest of one more own text, and so many of the newest in all; how many are kept.
+
+        Raises StorageError.
+        """
+        session = [os.path.realpath(database), session_key, agent_id]
+        with self.stored("written") as store, store.conn:
+            store.execute(
+                "INSERT INTO own_texts (database, session_key, agent_id, digest) VALUES (?, ?, ?, ?)",
+                [*session, digest],
+            )
+            store.execute(
+                f"DELETE FROM own_texts WHERE {_OWN} AND id NOT IN"
+                f" (SELECT id FROM own_texts WHERE {_OWN} ORDER BY id DESC LIMIT ?)",
+                [*session, *session, most],
+            )
+            count: int = store.execute(f"SELECT count(*) FROM own_texts WHERE {_OWN}", session).fetchone()[0]
+        return count
+
     def _saved_streaks(self, database: str) -> dict[StreakKey, Streak]:
         if not os.path.exists(self.path):
             return {}
@@ -158,6 +190,11 @@ class Sidecar:
         store.table("streaks").create(
             {**key, "misses": int, "link_updated_at": int, "counted_at": int},
             pk=tuple(key),
+            if_not_exists=True,
+        )
+        store.table("own_texts").create(
+            {"id": int, "database": str, "session_key": str, "agent_id": str, "digest": str},
+            pk="id",
             if_not_exists=True,
         )
         return store

@@ -67,6 +67,13 @@ def adopt(
     log.upsert_link(key, **given)
 
 
+def adopt_blocked(log: SignalLog, path: Path, key: str = PARENT) -> None:
+    """Link a session, which nobody need watch, to a session file of Pi whose first row is no JSON."""
+    path.write_text("no JSON\n", "utf-8")
+    pi = {"catalog_id": "pi", "host_id": "gateway", "upstream_kind": "pi-cli", "marker": {"offset": 0}}
+    adopt(log, path, key, watcher=None, **pi)
+
+
 class AgentStore:
     """The database of an agent, as far as the monitor looks at it."""
 

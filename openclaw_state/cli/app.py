@@ -42,6 +42,14 @@ COMMANDS: dict[str, Entry] = {
     "prune": Entry("prune:prune", "Change", "retention: old events, surplus events, expired watches"),
     "forget": Entry("prune:forget", "Change", "delete a session's log and every watch by or on it"),
     "monitor": Entry("monitor:monitor", "Upstream", "look for what people wrote in adopted sessions"),
+    "links list": Entry("links:list_links", "Upstream", "what adopted sessions follow, and whether they can"),
+    "links show": Entry("links:show", "Upstream", "everything about the link of one session"),
+    "links add": Entry("linking:add", "Upstream", "follow a transcript or a thread from its end on"),
+    "links remove": Entry("linking:remove", "Upstream", "stop following"),
+    "links skip": Entry("linking:skip", "Upstream", "pass the row that blocks a link"),
+    "links own-text": Entry(
+        "linking:own_text", "Upstream", "say what a session sent, so that it is no person's"
+    ),
     "demo": Entry("demo:demo", "Health", "a short story to try, in a database of its own"),
     "help": Entry("help:topic", "Health", "topics: exit-codes, environment, formats, time"),
 }

@@ -8,18 +8,16 @@ from collections.abc import Callable, Collection
 from typing import NamedTuple
 
 from ..errors import ConfigurationError, RefusedError
-from ..host.liveness import Gateway, living_since
-from ..host.surroundings import StateDirectory
+from ..host.liveness import Gateway
 from ..log.planning import Plan
 from ..log.reading import Reading
 from ..log.signal_log import SignalLog
 from ..results import Streak, StreakKey, Tick, Verdict
-from ..upstream import gate, streaks
-from ..upstream.catalogs import standard_catalogs
+from ..upstream import streaks
 from ..upstream.monitor import TIMEOUT_S, Monitor
-from ..upstream.sessions import AgentSessions, EmbeddedSessions, Runner, Sessions
 from .options import Call
 from .overview import gateway_of
+from .upstream import catalogs_of, sessions_of, streaks_of
 
 EVERY_S = 60.0
 FIRST_S = 15.0
@@ -146,45 +144,28 @@ class Ticker:
     def _tick(self, only: Collection[str] | None) -> Tick:
         if self._plan is not None:
             return self._monitor(*self._plan).tick(only)
-        from ..sidecar import Sidecar
-
-        kept = Sidecar().streaks(self._log.path)
+        kept = streaks_of(self._log)
         assert isinstance(self._log, SignalLog)
         tick = self._monitor(self._log, kept).tick(only)
         self.unsaved = kept.failure or self.unsaved
         return tick
 
     def _planned(self) -> tuple[Plan, dict[StreakKey, Streak]]:
-        from ..sidecar import Sidecar
-
         plan = Plan(self._log, strict=self._settings.strict, clock=self._call.clock)
-        return plan, dict(Sidecar().streaks(self._log.path))
+        return plan, dict(streaks_of(self._log))
 
     def _monitor(self, log: SignalLog | Plan, kept: streaks.Streaks) -> Monitor:
-        environ, root = self._call.terminal.environ, self._log.location.state_dir
-        allowed = root is None or self._settings.anyway
-        allowed = allowed or gate.is_home_allowed(environ, gate.account_home(), root or "")
+        environ, strict = self._call.terminal.environ, self._settings.strict
         return Monitor(
             log,
-            self._sessions(),
-            standard_catalogs(environ, home_allowed=allowed, strict=self._settings.strict),
+            sessions_of(self._log, environ, self.gateway, strict=strict),
+            catalogs_of(self._log, environ, ungated=self._settings.anyway, strict=strict),
             clock=self._call.clock,
             kept=kept,
             policy=streaks.ACROSS_RUNS,
             timeout_s=self._settings.provider_timeout_s,
             stopped=self._stopped,
         )
-
-    def _sessions(self) -> Sessions:
-        root = self._log.location.state_dir
-        if root is None:
-            return EmbeddedSessions()
-        runner = None
-        if self.gateway is not None and self.gateway.maybe_alive:
-            alive = self.gateway.state == "alive"
-            runner = Runner(living_since(root, self.gateway) if alive else None)
-        stores = StateDirectory(root, environ=self._call.terminal.environ)
-        return AgentSessions(stores.agent_store, strict=self._settings.strict, runner=runner)
 
 
 def ticker(call: Call, log: Reading, settings: Settings = Settings()) -> Ticker:  # noqa: B008

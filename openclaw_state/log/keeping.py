@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from ..core import lifecycle, retention
-from ..model import Limits
-from ..results import Forgotten, Pruned
+from ..errors import RefusedError
+from ..model import Limits, Link
+from ..results import Adopted, Forgotten, Pruned
 from ..upstream import links
 from .opened import Opened
 
@@ -51,6 +52,62 @@ class Keeping(Opened):
                 if_absent=if_absent,
                 now=self._clock(),
             )
+
+    def adopt(self, link: Link) -> Adopted:
+        """Store the link of an adopted session and record the adoption, both or neither.
+
+        The times of the link given are not looked at. Raises UsageError for keys that no session
+        can have.
+        """
+        from ..core import events, producers
+        from .recording import check_draft
+
+        agent = self._agent(link.session_key, link.agent_id)
+        draft = producers.adopted(link.session_key, agent, catalog_id=link.catalog_id, host_id=link.host_id)
+        if not self._strict:
+            check_draft(draft)
+        now = self._clock()
+        with self._database.writing() as connection:
+            before = links.read(connection, link.session_key, agent)
+            links.upsert(
+                connection,
+                session_key=link.session_key,
+                agent_id=agent,
+                catalog_id=link.catalog_id,
+                host_id=link.host_id,
+                thread_id=link.thread_id,
+                upstream_kind=link.upstream_kind,
+                upstream_ref=link.upstream_ref,
+                marker=link.marker,
+                now=now,
+            )
+            stored = links.read(connection, link.session_key, agent) or link
+            done = events.append(
+                connection, self._database.shape, self._surroundings, draft, now=now, strict=self._strict
+            )
+        rebased = before is None or not links.same_source(before, link)
+        return Adopted(stored, before, rebased, done.event, done.duplicate)
+
+    def note_own_text(self, session_key: str, text: str, *, agent_id: str | None = None) -> int:
+        """Remember what a session of the tool's own file sent, so that its echo upstream is no person's.
+
+        Only hashes of the ten newest are kept, in the sidecar; a blank text is none. Returns how
+        many are kept. Raises RefusedError for OpenClaw's file, StorageError.
+        """
+        from ..sidecar import Sidecar
+        from ..upstream.embedded import digest_of
+        from ..upstream.own_texts import MOST
+
+        if not self.embedded:
+            raise RefusedError(
+                f"{self.path} is OpenClaw's: what its sessions sent is in the agents' own databases",
+                hint="the monitor reads it there; nothing has to be noted",
+            )
+        agent, digest = self._agent(session_key, agent_id), digest_of(text)
+        sidecar = Sidecar()
+        if digest is None:
+            return len(sidecar.own_texts(self.path, session_key, agent))
+        return sidecar.add_own_text(self.path, session_key, agent, digest, most=MOST)
 
     def set_link_marker(
         self,

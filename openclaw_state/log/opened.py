@@ -24,7 +24,9 @@ def _system_clock() -> int:
 def _missing(location: Location) -> NoDatabaseError:
     """The file is not there: say which rule led to it, and what else may have been meant."""
     if location.embedded:
-        hint = "record, run and cursors add create the tool's own file; or name a database with --db"
+        hint = (
+            "record, run, cursors add and links add create the tool's own file; or name a database with --db"
+        )
     else:
         hint = "check the path; nothing was created"
     return NoDatabaseError(

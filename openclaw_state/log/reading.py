@@ -14,6 +14,7 @@ from .opened import Opened
 
 if TYPE_CHECKING:
     from ..results import Forgotten, Pruned
+    from ..upstream.adopted import Unlinked
 
 T = TypeVar("T")
 
@@ -229,6 +230,13 @@ class Reading(Opened):
 
         with self._database.reading() as connection:
             return links.listing(connection)
+
+    def unlinked(self) -> list[Unlinked]:
+        """Adopted sessions that have no upstream link, by key."""
+        from ..upstream import adopted
+
+        with self._database.reading() as connection:
+            return adopted.unlinked(connection)
 
     def watched_links(self) -> dict[str, list[Link]]:
         """The links that the upstream monitor visits, by catalog."""

@@ -19,6 +19,15 @@ def dumps(value: Any) -> str:
     return text if text.isascii() and "\x7f" not in text else re.sub(_RAW, _unicode_escape, text)
 
 
+def stored(value: Any) -> Any:
+    """JSON that stood in a database, if it can be written again; else None, as where it was no JSON."""
+    try:
+        dumps(value)
+    except (ValueError, RecursionError):
+        return None
+    return value
+
+
 def _unicode_escape(match: re.Match[str]) -> str:
     return f"\\u{ord(match[0]):04x}"
 

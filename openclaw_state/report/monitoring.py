@@ -7,6 +7,7 @@ from typing import Any
 
 from ..results import LinkReport, RowReport, Tick, Verdict
 from .escape import escape
+from .jsonout import stored
 from .lines import Style
 from .text import plural
 from .views import event_view
@@ -59,7 +60,7 @@ def link_view(
         "humanTurns": report.turns,
         "ownEchoes": [echo._asdict() for echo in report.echoes],
         "misses": report.misses,
-        "marker": link.marker,
+        "marker": stored(link.marker),
         "nextMarker": report.next_marker,
         "event": None if report.event is None or dry_run else event_view(report.event),
     }

@@ -16,8 +16,14 @@ _ISOLATED = Silence(Verdict.ISOLATED, "isolated state")
 _NODE = "node:"
 
 
-class _Check(Protocol):
-    def __call__(self, probe: Probe, *, strict: bool = False) -> Finding: ...
+class _Transcripts(Protocol):
+    """What the module of a catalog of transcript files offers."""
+
+    def check(self, probe: Probe, *, strict: bool = False) -> Finding: ...
+
+    def peek(self, link: Link) -> Silence | Missing | None: ...
+
+    def source(self, link: Link) -> tuple[str, int] | Silence: ...
 
 
 def standard_catalogs(
@@ -34,23 +40,19 @@ def standard_catalogs(
     run = run_opencode or OpenCode(environ=environ)
     return {
         "claude": _of_files(
-            claude.check,
-            claude.peek,
+            claude,
             strict=strict,
             allowed=gate.is_claude_allowed(environ, allowed=home_allowed),
             elsewhere=lambda link: link.host_id.startswith(_NODE),
         ),
         "codex": Catalog(lambda _: (), elsewhere=lambda _: True),
         "opencode": Catalog(lambda probes: opencode.check(probes, run, strict=strict)),
-        "pi": _of_files(
-            pi.check, pi.peek, strict=strict, allowed=gate.is_pi_allowed(environ, allowed=home_allowed)
-        ),
+        "pi": _of_files(pi, strict=strict, allowed=gate.is_pi_allowed(environ, allowed=home_allowed)),
     }
 
 
 def _of_files(
-    check: _Check,
-    peek: Callable[[Link], Silence | Missing | None],
+    files: _Transcripts,
     *,
     strict: bool,
     allowed: bool,
@@ -60,8 +62,10 @@ def _of_files(
 
     def check_all(probes: Sequence[Probe]) -> list[Outcome]:
         return [
-            Outcome(probe.link.session_key, check(probe, strict=strict) if allowed else _ISOLATED)
+            Outcome(probe.link.session_key, files.check(probe, strict=strict) if allowed else _ISOLATED)
             for probe in probes
         ]
 
-    return Catalog(check_all, peek if allowed else lambda _: _ISOLATED, elsewhere)
+    if not allowed:
+        return Catalog(check_all, lambda _: _ISOLATED, elsewhere)
+    return Catalog(check_all, files.peek, elsewhere, files.source)

@@ -15,6 +15,7 @@ from .findings import QUIET, Activity, Finding, Missing, Probe, Silence, judged,
 from .times import parse_time
 
 KIND = "claude-cli"
+HOST = "gateway:local"
 
 # Written by OpenClaw: a message of another session, and the header of a reseeded one.
 _FOREIGN = (

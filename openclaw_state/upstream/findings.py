@@ -67,6 +67,11 @@ def unusable(what: str) -> Silence:
     return Silence(Verdict.UNUSABLE, what)
 
 
+def echo_of(text: str, own: tuple[str, ...]) -> Echo | None:
+    """The newest own text that a normalised text repeats; None when a person wrote it."""
+    return Echo(len(own) - own[::-1].index(text), len(own)) if text in own else None
+
+
 def judged(texts: Iterable[tuple[str, float]], own: tuple[str, ...]) -> tuple[list[float], tuple[Echo, ...]]:
     """Tell people's messages from own echoes, given (normalised text, time) of each.
 
@@ -74,9 +79,8 @@ def judged(texts: Iterable[tuple[str, float]], own: tuple[str, ...]) -> tuple[li
     """
     times: list[float] = []
     echoes: list[Echo] = []
-    places = {text: Echo(index, len(own)) for index, text in enumerate(own, 1)}
     for text, time in texts:
-        if (echo := places.get(text)) is not None:
+        if (echo := echo_of(text, own)) is not None:
             echoes.append(echo)
         else:
             times.append(time)

@@ -76,6 +76,15 @@ def upsert(
     return bool(written)
 
 
+def same_source(old: Link, new: Link) -> bool:
+    """Does a new link keep the marker of the old one? The rule of `upsert`, for links that were read."""
+    return (old.host_id, old.thread_id, old.upstream_kind) == (
+        new.host_id,
+        new.thread_id,
+        new.upstream_kind,
+    ) and old.upstream_ref in (None, new.upstream_ref)
+
+
 def read(connection: sqlite3.Connection, session_key: str, agent_id: str) -> Link | None:
     """The link of one session under one agent."""
     row = connection.execute(

@@ -18,7 +18,7 @@ from ..errors import StateError, TimedOutError
 from ..model import Link
 from ..results import CatalogFailure, LinkReport, Tick, Verdict
 from . import streaks
-from .findings import Missing, Outcome, Probe, Silence
+from .findings import Finding, Missing, Outcome, Probe, Silence
 from .handling import Handler, Log
 from .sessions import LinkKey, Sessions, link_key
 
@@ -33,12 +33,14 @@ class Catalog(NamedTuple):
 
     check answers for all probes at once; None when the program offers no check. peek, where
     there is one, tells at a glance what a link that has not moved answers. elsewhere names the
-    links that only a gateway can check.
+    links that only a gateway can check. source, for transcript files that may be looked at, gives
+    a link's file and the offset to read from.
     """
 
     check: Callable[[Sequence[Probe]], Iterable[Outcome]] | None
     peek: Callable[[Link], Silence | Missing | None] | None = None
     elsewhere: Callable[[Link], bool] | None = None
+    source: Callable[[Link], tuple[str, int] | Silence] | None = None
 
 
 class _Stopped(Exception):  # noqa: N818 - no error: the way out of a tick
@@ -59,11 +61,13 @@ class Monitor:
         policy: streaks.Policy = streaks.Policy(),  # noqa: B008 - a frozen value
         timeout_s: float = TIMEOUT_S,
         stopped: Callable[[], bool] = lambda: False,
+        handle: Callable[[Probe, Finding], LinkReport] | None = None,
     ) -> None:
         """log raises what it cannot record: one opened with best_effort would hide it from here.
 
         kept holds the streaks of missing checks between ticks; by default this object does.
-        policy says when they change, by default as OpenClaw's.
+        policy says when they change, by default as OpenClaw's. handle is what a finding does; by
+        default the log and the streaks are written as it asks.
 
         clock is epoch ms; timeout_s is how long one catalog may take; stopped is asked between
         steps, and a tick then writes nothing more. OpenClaw's own behaviour where it differs
@@ -77,6 +81,7 @@ class Monitor:
         self._policy = policy
         self._timeout_s = timeout_s
         self._stopped = stopped
+        self._do = handle
 
     def tick(self, only: Collection[str] | None = None) -> Tick:
         """Look at every link once, or at those of some sessions.
@@ -238,7 +243,21 @@ class Monitor:
         for probe in probes.values():
             if probe.link.session_key not in missing:
                 streaks.drop(self._streaks, probe.link)
-        handler = Handler(
+        handle = self._do or self._handler().handle
+        for outcome in outcomes:
+            about = probes.get(outcome.session_key)
+            if about is None:
+                continue
+            if isinstance(outcome.finding, Missing):
+                self._go_on()
+            report = handle(about, outcome.finding)
+            # Of two outcomes for one session the first is the one that did something.
+            reports.setdefault(link_key(about.link), report)
+        for probe in probes.values():
+            reports.setdefault(link_key(probe.link), LinkReport(probe.link, Verdict.QUIET))
+
+    def _handler(self) -> Handler:
+        return Handler(
             self._log,
             self._sessions,
             self._streaks,
@@ -246,17 +265,6 @@ class Monitor:
             clock=self._clock,
             stopped=self._stopped,
         )
-        for outcome in outcomes:
-            about = probes.get(outcome.session_key)
-            if about is None:
-                continue
-            if isinstance(outcome.finding, Missing):
-                self._go_on()
-            report = handler.handle(about, outcome.finding)
-            # Of two outcomes for one session the first is the one that did something.
-            reports.setdefault(link_key(about.link), report)
-        for probe in probes.values():
-            reports.setdefault(link_key(probe.link), LinkReport(probe.link, Verdict.QUIET))
 
     def _within(self, asked: Sequence[Link] | Sequence[Probe], call: Callable[..., list[T]]) -> list[T]:
         """Let a catalog answer in a thread of its own. Raises TimedOutError, or what it raised."""

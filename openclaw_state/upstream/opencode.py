@@ -79,6 +79,24 @@ def check(probes: Sequence[Probe], run: Command, *, strict: bool = False) -> lis
     ]
 
 
+def baseline(link: Link, run: Command) -> dict[str, Any] | Silence | Missing:
+    """The marker of a link that begins at the present end of its session, or why there is none."""
+    if refusal := _refusal(link):
+        return refusal
+    sequences = _sequences([link.thread_id], run)
+    if isinstance(sequences, Silence):
+        return sequences
+    if link.thread_id not in sequences:
+        return Missing()
+    messages = _export(link.thread_id, run)
+    if isinstance(messages, Silence):
+        return messages
+    marker: dict[str, Any] = classify(
+        messages, Marker(0, None), (), seq=sequences[link.thread_id]
+    ).next_marker
+    return marker
+
+
 def _refusal(link: Link) -> Silence | None:
     """Why OpenCode is not asked about a link."""
     if link.upstream_kind != KIND or link.host_id != HOST:

@@ -42,7 +42,10 @@ class Sessions(Protocol):
         """The current session id of each link, or why it cannot be read; absent without an entry."""
 
     def own_texts(self, link: Link, session_id: str) -> tuple[str, ...]:
-        """The session's newest own texts, normalised, oldest first. Raises what keeps it from knowing."""
+        """The session's newest own texts, normalised, oldest first. Raises what keeps it from knowing.
+
+        Where only hashes of them are kept, they are `HashedTexts`, which are asked in the same way.
+        """
 
     def run_active(self, session_id: str) -> bool:
         """Is a run of this session known to be active?"""
@@ -138,19 +141,3 @@ class AgentSessions:
         if path not in self._open:
             self._open[path], _ = connect(path)
         return self._open[path]
-
-
-class EmbeddedSessions:
-    """The tool's own file: every session is its key, and nobody keeps what it sent."""
-
-    def entries(self, links: Iterable[Link]) -> dict[LinkKey, str | Exception]:
-        return {link_key(link): link.session_key for link in links}
-
-    def own_texts(self, link: Link, session_id: str) -> tuple[str, ...]:
-        return ()
-
-    def run_active(self, session_id: str) -> bool:
-        return False
-
-    def close(self) -> None:
-        return None

@@ -6,7 +6,7 @@ upstream sections 3.1 and 15).
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, MutableMapping
+from collections.abc import Collection, Iterable, Mapping, MutableMapping
 from typing import NamedTuple
 
 from ..model import Link
@@ -55,7 +55,7 @@ def keep_only(
     return {(key.session_key, key.agent_id) for key in streaks}
 
 
-def current(streaks: Streaks, link: Link) -> Streak | None:
+def current(streaks: Mapping[StreakKey, Streak], link: Link) -> Streak | None:
     """The streak of a link as it is; one of a link that was touched since is over."""
     found = streaks.get(key_of(link))
     return found if found and found.link_updated_at == link.updated_at else None

@@ -71,6 +71,15 @@ def peek(path: str, offset: int) -> Silence | Missing | None:
     return QUIET if stat.S_ISREG(status.st_mode) and status.st_size <= offset else None
 
 
+def size_of(path: str) -> int | None:
+    """The size of a transcript; None where no regular file can be looked at."""
+    try:
+        status = os.stat(_encoded(path))
+    except (OSError, ValueError):
+        return None
+    return status.st_size if stat.S_ISREG(status.st_mode) else None
+
+
 def read_window(path: str, offset: int, *, size: int = WINDOW) -> Window | Silence | Missing:
     """The next window of a transcript, or why there is none.
 
@@ -99,6 +108,31 @@ def read_window(path: str, offset: int, *, size: int = WINDOW) -> Window | Silen
     if len(data) < size:
         return Silence(Verdict.WAITING, f"the row at offset {offset} has no end yet")
     return Silence(Verdict.BLOCKED, f"at offset {offset}: the row there is longer than {size} bytes")
+
+
+class Row(NamedTuple):
+    """One row of a transcript: where it begins, its length in bytes, and whether its line feed is there."""
+
+    offset: int
+    length: int
+    ended: bool
+
+
+def measure_row(path: str, offset: int) -> Row:
+    """How long the row at an offset is, its line feed included, read a window at a time.
+
+    Raises OSError, ValueError for a path that cannot be one.
+    """
+    file = os.open(_encoded(path), os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    try:
+        length = 0
+        while data := os.pread(file, WINDOW, offset + length):
+            if (end := data.find(b"\n")) >= 0:
+                return Row(offset, length + end + 1, ended=True)
+            length += len(data)
+        return Row(offset, length, ended=False)
+    finally:
+        os.close(file)
 
 
 def mtime_ms(nanoseconds: int) -> float:

@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 
 from openclaw_state import SignalLog
+from openclaw_state.upstream import gate
+from tests.adopted import Transcript, adopt
 from tests.cli.harness import Cli
 from tests.support import CHILD, PARENT, Clock, T, change, openclaw_file
 
@@ -87,3 +89,19 @@ class StateDir:
 @pytest.fixture
 def state_dir(tmp_path: Path) -> StateDir:
     return StateDir(tmp_path / "openclaw")
+
+
+@pytest.fixture
+def transcript(tmp_path: Path, log: SignalLog) -> Transcript:
+    """The transcript of a watched session, adopted as it stands."""
+    found = Transcript(tmp_path / "claude" / "thread-1.jsonl")
+    adopt(log, found.path)
+    return found
+
+
+@pytest.fixture
+def gateway(state_dir: StateDir, home: Path, monkeypatch: pytest.MonkeyPatch) -> StateDir:
+    """A state directory whose gate is open."""
+    monkeypatch.setattr(gate, "account_home", lambda: str(home))
+    (home / ".openclaw").symlink_to(state_dir.root)
+    return state_dir

@@ -13,7 +13,15 @@ from jsonschema import Draft202012Validator
 from openclaw_state import SignalLog
 from openclaw_state.cli.app import COMMANDS, load
 from openclaw_state.errors import StateError
-from openclaw_state.report.monitoring import LINK_FIELDS
+from openclaw_state.report.linking import (
+    LINK_ADD_FIELDS,
+    LINK_CHANGE_FIELDS,
+    LINK_DETAIL_FIELDS,
+    LINK_FIELDS,
+    OWN_TEXT_FIELDS,
+    SKIP_FIELDS,
+)
+from openclaw_state.report.monitoring import LINK_FIELDS as MONITOR_FIELDS
 from openclaw_state.report.views import (
     CHANGE_FIELDS,
     CURSOR_FIELDS,
@@ -21,6 +29,7 @@ from openclaw_state.report.views import (
     NOTICE_FIELDS,
     SESSION_FIELDS,
 )
+from tests.adopted import adopt_blocked
 from tests.cli.conftest import OTHER, StateDir
 from tests.cli.harness import Cli, check_document, check_row, schemas
 from tests.support import CHILD, DAY, PARENT, change, goal
@@ -65,7 +74,16 @@ ANSWERS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
         (CHILD, "-y"),
         ("dryRun", "sessionKey", "agentId", "events", "heads", "links", "cursors"),
     ),
-    "monitor": ((), LINK_FIELDS[:-1]),
+    "monitor": ((), MONITOR_FIELDS[:-1]),
+    "links list": ((), LINK_FIELDS),
+    "links show": ((PARENT,), LINK_DETAIL_FIELDS),
+    "links add": (
+        (CHILD, "--catalog", "claude", "--thread", "t", "--file", __file__),
+        LINK_ADD_FIELDS,
+    ),
+    "links remove": ((PARENT, "-y"), LINK_CHANGE_FIELDS),
+    "links skip": ((PARENT, "-y"), SKIP_FIELDS),
+    "links own-text": ((PARENT, "--text", "done"), OWN_TEXT_FIELDS),
     "help": (("time",), ("topic", "text")),
 }
 
@@ -80,11 +98,9 @@ def arguments(command: str, *more: str) -> list[str]:
 
 
 @pytest.fixture
-def aged(story: Cli, log: SignalLog) -> Cli:
-    """The story of an adopted child, a day later: every watch is older than no time at all."""
-    log.upsert_link(
-        CHILD, catalog_id="codex", host_id="gateway:local", thread_id="t", upstream_kind="codex-app-server"
-    )
+def aged(story: Cli, log: SignalLog, tmp_path: Path) -> Cli:
+    """The story with a blocked link, a day later: every watch is older than no time at all."""
+    adopt_blocked(log, tmp_path / "session.jsonl")
     story.now += DAY
     return story
 

@@ -16,16 +16,22 @@ READING: dict[str, tuple[str, ...]] = {
     "tail": (),
     "cursors list": (),
     "notices": (),
+    "links list": (),
+    "links show": (PARENT,),
+    "links own-text": (PARENT, "--text", "done"),
 }
 PLANNING: dict[str, tuple[str, ...]] = {
     "cursors prune": ("--expired", "--dry-run"),
     "prune": ("--dry-run",),
     "forget": (CHILD, "--dry-run"),
+    "links remove": (PARENT, "--dry-run"),
+    "links skip": (PARENT, "--dry-run"),
 }
 CREATING: dict[str, tuple[str, ...]] = {
     "record": (CHILD, "--kind", "goal_changed"),
     "run": ("--parent", PARENT, "--child", CHILD, "--", "false"),
     "cursors add": ("agent:work:main", CHILD),
+    "links add": ("agent:main:new", "--catalog", "claude", "--thread", "t", "--file", __file__),
 }
 CHANGING: dict[str, tuple[str, ...]] = CREATING | {
     "cursors remove": (PARENT, CHILD, "-y"),
@@ -37,6 +43,8 @@ CHANGING: dict[str, tuple[str, ...]] = CREATING | {
     "prune": ("--max-rows", "1", "-y"),
     "forget": (CHILD, "-y"),
     "monitor": (),
+    "links remove": (PARENT, "-y"),
+    "links skip": (PARENT, "-y"),
 }
 ALL = [*READING.items(), *PLANNING.items(), *CHANGING.items()]
 KEPT = [item for item in ALL if item[0] not in CREATING]

@@ -138,6 +138,7 @@ def reading_commands(key: str = CHILD) -> list[tuple[str, ...]]:
         ("tail", key, "-n", "all", "--kind", "goal_changed"),
         ("cursors", "list"),
         ("notices",),
+        ("links", "list"),
         ("prune", "--dry-run"),
         ("forget", key, "--dry-run"),
         ("cursors", "prune", "--expired", "--dry-run"),

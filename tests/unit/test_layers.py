@@ -28,7 +28,7 @@ ALLOWED = {
     "runs": _RULES,
     "sidecar": {"errors", "model", "results"},
     "report": {"errors", "model", "results", "timespec"},
-    "log": _RULES | {"upstream"},
+    "log": _RULES | {"sidecar", "upstream"},
     "__init__": _RULES | {"log", "upstream"},
     "cli": _RULES | {"__init__", "log", "report", "runs", "sessions", "sidecar", "upstream"},
     "__main__": {"cli"},
@@ -97,6 +97,15 @@ def heavy_at_start(source: str, module: str) -> list[str]:
     return [found.name for found in imports_of(source, module) if found.at_start and found.top in HEAVY]
 
 
+def sidecar_at_start(source: str, module: str) -> list[str]:
+    """Imports of the sidecar, which loads a heavy library, that importing the module would load."""
+    return [
+        found.name
+        for found in imports_of(source, module)
+        if found.at_start and found.top == PACKAGE and found.layer == "sidecar"
+    ]
+
+
 def outside_standard_library(source: str, module: str) -> list[str]:
     """Modules, wherever imported, that neither Python nor this package brings."""
     return [
@@ -132,6 +141,11 @@ def test_core_needs_only_the_standard_library(path: Path) -> None:
 @pytest.mark.parametrize("path", [p for p in MODULES if relative(p) not in MAY_LOAD_HEAVY], ids=relative)
 def test_heavy_libraries_wait_until_they_are_used(path: Path) -> None:
     assert heavy_at_start(path.read_text("utf-8"), dotted(path)) == []
+
+
+@pytest.mark.parametrize("path", [p for p in MODULES if relative(p) not in MAY_LOAD_HEAVY], ids=relative)
+def test_the_sidecar_waits_until_it_is_used(path: Path) -> None:
+    assert sidecar_at_start(path.read_text("utf-8"), dotted(path)) == []
 
 
 @every_module

@@ -15,7 +15,8 @@ import pytest
 from openclaw_state.errors import BadDatabaseError
 from openclaw_state.model import Link
 from openclaw_state.upstream import own_texts
-from openclaw_state.upstream.sessions import AgentSessions, EmbeddedSessions
+from openclaw_state.upstream.embedded import EmbeddedSessions
+from openclaw_state.upstream.sessions import AgentSessions
 from tests.support import change
 
 KEY = "agent:main:s"

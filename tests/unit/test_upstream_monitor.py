@@ -14,9 +14,10 @@ from openclaw_state import SignalLog
 from openclaw_state.model import Link
 from openclaw_state.results import Echo, LinkReport, Tick, Verdict
 from openclaw_state.upstream.catalogs import standard_catalogs
+from openclaw_state.upstream.embedded import EmbeddedSessions
 from openclaw_state.upstream.findings import Activity, Finding, Missing, Outcome, Probe, Silence
 from openclaw_state.upstream.monitor import Catalog, Monitor
-from openclaw_state.upstream.sessions import EmbeddedSessions, LinkKey, link_key
+from openclaw_state.upstream.sessions import LinkKey, link_key
 from openclaw_state.upstream.streaks import Streak, StreakKey
 from tests.support import PARENT, Clock, change, query, statements
 
