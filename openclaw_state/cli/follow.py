@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator, Mapping, Sequence
-from typing import NamedTuple
+from contextlib import nullcontext
+from typing import TYPE_CHECKING, NamedTuple
 
 from ..core.follow import Batch, Follower, Gap
 from ..core.listing import EventFilter
@@ -21,12 +22,16 @@ from .options import Call, Part, Stream
 from .position import Position
 from .stream import Vigil, telling
 
+if TYPE_CHECKING:
+    from .beside import Beside
+
 
 class Request(NamedTuple):
     """What `tail -f` was asked for.
 
     newest: how many older events to print first, None for all after `since`. goes_on: also
-    with what comes, instead of ending at the head.
+    with what comes, instead of ending at the head. beside: the upstream monitor, whose ticks
+    are told too.
     """
 
     chosen: EventFilter
@@ -37,11 +42,13 @@ class Request(NamedTuple):
     on_gap: str
     position: Position | None
     goes_on: bool = True
+    beside: Beside | None = None
 
 
 def follow(call: Call, request: Request) -> Stream:
     """The stream of `tail -f`."""
-    return Stream("tail", _Tail(call, request).parts(), EVENT_FIELDS)
+    lines = request.beside is not None and call.format == "text" and not call.terminal.stdout.isatty()
+    return Stream("tail", _Tail(call, request).parts(), EVENT_FIELDS, "jsonl" if lines else None)
 
 
 class _Tail:
@@ -62,6 +69,7 @@ class _Tail:
         self._reached = saved = request.position.load() if request.position else None
         with (
             telling(self._where),
+            request.beside or nullcontext(),
             Vigil(self._call, heartbeat=request.heartbeat) as self._vigil,
             self._open() as log,
             log.waker() as waker,
@@ -102,11 +110,24 @@ class _Tail:
                 continue
             if not self._request.goes_on:
                 return
-            while not self._vigil.wait(follower.waker, timeout=self._until_instant()):
+            yield from self._ticks()
+            beside = self._request.beside
+            also = () if beside is None else (beside.descriptor,)
+            while not self._vigil.wait(follower.waker, timeout=self._until_instant(), also=also):
+                yield from self._ticks()
                 if self._until_instant() == 0:
                     return
                 if self._vigil.heartbeat_due():
                     yield self._heartbeat(batch)
+
+    def _ticks(self) -> Iterator[Part]:
+        """What the monitor beside it has done since."""
+        for told in self._request.beside.take() if self._request.beside else ():
+            if told.ended_by is not None:
+                raise told.ended_by
+            self._vigil.spoke()
+            records = [] if told.record is None else [told.record]
+            yield Part(text=[f"-- {escape(told.words)}"], records=records)
 
     def _told(self, batch: Batch) -> Iterator[Part]:
         """The parts of one batch: its gaps, then its events, then the position behind it."""

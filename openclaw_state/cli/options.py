@@ -170,11 +170,15 @@ class Part(NamedTuple):
 
 
 class Stream(NamedTuple):
-    """What a following command answers; one place prints it, part by part."""
+    """What a following command answers; one place prints it, part by part.
+
+    format is for an answer that is not to have the one that was chosen.
+    """
 
     command: str
     parts: Generator[Part, None, None]
     fields: Sequence[str]
+    format: str | None = None
 
 
 class Call(NamedTuple):

@@ -126,11 +126,12 @@ def _show_stream(call: Call, stream: Stream) -> int:
     out, err = call.terminal.stdout, call.terminal.stderr
     fields = call.fields or stream.fields
     quiet = call.flag("quiet")
-    heads = jsonout.tsv((), fields) if call.format == "tsv" else iter(())
+    form = stream.format or call.format
+    heads = jsonout.tsv((), fields) if form == "tsv" else iter(())
     try:
         for part in stream.parts:
             if not quiet:
-                _write(out, itertools.chain(heads, _printed_part(call, part, fields)))
+                _write(out, itertools.chain(heads, _printed_part(call, form, part, fields)))
                 out.flush()
                 _write(err, (note + "\n" for note in part.notes))
                 err.flush()
@@ -152,8 +153,8 @@ def _stopped(stopped: StopError, terminal: Terminal) -> int:
     return -stopped.number
 
 
-def _printed_part(call: Call, part: Part, fields: Sequence[str]) -> Iterator[str]:
-    match call.format:
+def _printed_part(call: Call, form: str, part: Part, fields: Sequence[str]) -> Iterator[str]:
+    match form:
         case "text":
             return (line + "\n" for line in part.text)
         case "tsv":

@@ -8,7 +8,7 @@ import signal
 import stat
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import TYPE_CHECKING, Any, Self, TypeVar
@@ -104,15 +104,16 @@ class Vigil:
                 self.pause(_CREATION_POLL_S)
         return location
 
-    def wait(self, waker: Waker, *, timeout: float | None = None) -> bool:
-        """Wait for a change; False when a heartbeat is due or the timeout (s) passed.
+    def wait(self, waker: Waker, *, timeout: float | None = None, also: Iterable[int] = ()) -> bool:
+        """Wait for a change; False when a heartbeat is due, the timeout (s) passed, or a descriptor
+        of `also` can be read.
 
         Raises StopError, TimedOutError, or BrokenPipeError when nobody reads the output any more.
         """
         self.check()
         limits = [limit for limit in (self._until_heartbeat(), self._left(), timeout) if limit is not None]
         closing = () if self._output is None else (self._output,)
-        changed = waker.wait(min(limits, default=None), (self._asked,), closing=closing)
+        changed = waker.wait(min(limits, default=None), (self._asked, *also), closing=closing)
         if self._signal:
             raise StopError(self._signal)
         if self._output is not None and _is_closed(self._output):

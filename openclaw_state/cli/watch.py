@@ -6,6 +6,7 @@ import gc
 import select
 import time
 from collections.abc import Iterable
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -24,6 +25,7 @@ from .steering import MOST_ROWS, press, settle
 if TYPE_CHECKING:
     from ..core.waker import Waker
     from ..log.following import Following
+    from .beside import Beside
     from .screen import Screen
 
 # Where there is no board: how many older events come first.
@@ -42,22 +44,33 @@ LOCKED = "locked by another process, trying again"
 def watch(
     call: Call,
     key: Annotated[list[str] | None, typer.Argument(metavar="[KEY]...", help="Only these sessions.")] = None,
+    monitor: Annotated[
+        bool, typer.Option("--monitor", help="Run the upstream monitor beside it, once a minute.")
+    ] = False,
 ) -> Result | Stream:
     """Show sessions, pending notices and newest events, live; in a pipe, follow the events."""
     keys = tuple(key or ())
+    beside = _monitor_of(call) if monitor else None
     if call.format != "text" or not _can_show(call):
         from .follow import Request, follow
 
         chosen = EventFilter(session_keys=keys, agent_id=call.agent)
-        return follow(call, Request(chosen, None, None, LINES, None, ON_GAP[0], None))
+        return follow(call, Request(chosen, None, None, LINES, None, ON_GAP[0], None, beside=beside))
     from .screen import Screen, Stopped
 
-    source = Source(call, keys)
+    source = Source(call, keys, beside)
     try:
-        Board(source, call, Screen(call.terminal)).run()
+        with beside or nullcontext():
+            Board(source, call, Screen(call.terminal)).run()
     except Stopped as stopped:
         raise StopError(stopped.number) from stopped
     return Result("watch", {}, log=source.log)
+
+
+def _monitor_of(call: Call) -> Beside:
+    from .beside import Beside
+
+    return Beside(call)
 
 
 def _can_show(call: Call) -> bool:
@@ -72,9 +85,10 @@ def _can_show(call: Call) -> bool:
 class Source:
     """The database as the board sees it, while it is not there yet and while it is locked, too."""
 
-    def __init__(self, call: Call, keys: tuple[str, ...]) -> None:
+    def __init__(self, call: Call, keys: tuple[str, ...], beside: Beside | None = None) -> None:
         """Open the database; only the tool's own may be missing. Raises StateError."""
         self._call = call
+        self._beside = beside
         self._keys = keys
         self._location = call.location()
         self._lease: Lease | None = None
@@ -141,6 +155,9 @@ class Source:
         if home and path.startswith(home + "/"):
             path = "~" + path.removeprefix(home)
         place = Place(path, self._location.via, trouble=self._trouble, waiting=self.log is None)
+        if self._beside is not None:
+            self._beside.take()
+            place = place._replace(monitor=self._beside.words)
         if self._location.state_dir is None:
             own = self._location.embedded or (self.log is not None and self.log.embedded)
             return place._replace(detail="the tool's own file" if own else "a file on its own")
@@ -149,6 +166,8 @@ class Source:
 
     def wait(self, timeout_s: float | None, also: list[int]) -> bool:
         """True when the database may have changed, False when a descriptor is readable or time is up."""
+        if self._beside is not None:
+            also = [*also, self._beside.descriptor]
         if self._waker is None or self._trouble:
             return not select.select(also, (), (), RETRY_S)[0]
         try:

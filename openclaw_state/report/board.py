@@ -63,7 +63,8 @@ class View(NamedTuple):
 
 
 class Place(NamedTuple):
-    """Which database this is, and what is known of its gateway and of troubles with reading."""
+    """Which database this is, and what is known of its gateway, of troubles with reading, and of
+    the upstream monitor where it runs beside."""
 
     path: str
     via: str
@@ -71,6 +72,7 @@ class Place(NamedTuple):
     detail: str = ""
     trouble: str | None = None
     waiting: bool = False
+    monitor: str = ""
 
 
 class Scene(NamedTuple):
@@ -209,6 +211,8 @@ def _rule(scene: Scene, view: View, columns: int) -> Line:
             Span(pending, "pending" if glance.total_pending else ""),
             Span(f"newest {glance.newest}"),
         ]
+    if scene.place.monitor:
+        parts.append(Span(safe(scene.place.monitor, columns)))
     spans = [Span("─", "dim")]
     for number, part in enumerate(parts):
         spans += [Span(" · " if number else " "), part]
