@@ -13,9 +13,9 @@ from pathlib import Path
 from openclaw_state.model import Link
 from openclaw_state.upstream import claude
 from openclaw_state.upstream.catalogs import standard_catalogs
+from openclaw_state.upstream.embedded import EmbeddedSessions
 from openclaw_state.upstream.findings import Activity, Probe
 from openclaw_state.upstream.monitor import Monitor
-from openclaw_state.upstream.sessions import EmbeddedSessions
 
 from .measures import NOW, Row, create, folder, paired
 
