@@ -13,6 +13,11 @@ if TYPE_CHECKING:
     from .log.signal_log import SignalLog
     from .model import Changes, Cursor, CursorReport, Event, Head, Limits, Link, Notice
     from .results import Pruned, Recorded
+    from .sessions.bindings import Origin
+    from .sessions.kinds import ParsedKey, parse_key
+    from .sessions.naming import canonical_key
+    from .sessions.peers import Peer
+    from .sessions.routing import Route, session_key
 
 __version__ = "0.1.0"
 
@@ -35,6 +40,13 @@ _HOMES = {
     ),
     "Pruned": "results",
     "Recorded": "results",
+    "Origin": "sessions.bindings",
+    "ParsedKey": "sessions.kinds",
+    "parse_key": "sessions.kinds",
+    "canonical_key": "sessions.naming",
+    "Peer": "sessions.peers",
+    "Route": "sessions.routing",
+    "session_key": "sessions.routing",
 }
 
 __all__ = [
@@ -47,11 +59,18 @@ __all__ = [
     "Limits",
     "Link",
     "Notice",
+    "Origin",
+    "ParsedKey",
+    "Peer",
     "Pruned",
     "Recorded",
+    "Route",
     "SignalLog",
     "StateError",
     "__version__",
+    "canonical_key",
+    "parse_key",
+    "session_key",
 ]
 
 

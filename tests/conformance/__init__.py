@@ -11,12 +11,13 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from . import signal_log
+from . import session_keys, signal_log
 
 # Run a case, and say what differed, or None.
 Check = Callable[[], str | None]
 
 DRIVERS: dict[str, Callable[[dict[str, Any]], Iterator[tuple[str, Check]]]] = {
+    "session-keys": session_keys.cases,
     "signal-log": signal_log.cases,
 }
 
