@@ -14,10 +14,13 @@ if TYPE_CHECKING:
     from .model import Changes, Cursor, CursorReport, Event, Head, Limits, Link, Notice
     from .results import Pruned, Recorded
     from .sessions.bindings import Origin
+    from .sessions.freshness import Freshness, SessionFreshness, freshness, session_freshness
     from .sessions.kinds import ParsedKey, parse_key
     from .sessions.naming import canonical_key
     from .sessions.peers import Peer
+    from .sessions.policy import ResetPolicy, reset_policy
     from .sessions.routing import Route, session_key
+    from .sessions.rules import ChosenRules, choose_rules
 
 __version__ = "0.1.0"
 
@@ -40,21 +43,26 @@ _HOMES = {
     ),
     "Pruned": "results",
     "Recorded": "results",
+    **dict.fromkeys(("ChosenRules", "choose_rules"), "sessions.rules"),
+    **dict.fromkeys(
+        ("Freshness", "SessionFreshness", "freshness", "session_freshness"), "sessions.freshness"
+    ),
     "Origin": "sessions.bindings",
-    "ParsedKey": "sessions.kinds",
-    "parse_key": "sessions.kinds",
-    "canonical_key": "sessions.naming",
+    **dict.fromkeys(("ParsedKey", "parse_key"), "sessions.kinds"),
     "Peer": "sessions.peers",
-    "Route": "sessions.routing",
-    "session_key": "sessions.routing",
+    **dict.fromkeys(("ResetPolicy", "reset_policy"), "sessions.policy"),
+    **dict.fromkeys(("Route", "session_key"), "sessions.routing"),
+    "canonical_key": "sessions.naming",
 }
 
 __all__ = [
     "Changes",
+    "ChosenRules",
     "Cursor",
     "CursorReport",
     "Event",
     "EventFilter",
+    "Freshness",
     "Head",
     "Limits",
     "Link",
@@ -64,12 +72,18 @@ __all__ = [
     "Peer",
     "Pruned",
     "Recorded",
+    "ResetPolicy",
     "Route",
+    "SessionFreshness",
     "SignalLog",
     "StateError",
     "__version__",
     "canonical_key",
+    "choose_rules",
+    "freshness",
     "parse_key",
+    "reset_policy",
+    "session_freshness",
     "session_key",
 ]
 
