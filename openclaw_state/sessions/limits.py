@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from ..core.javascript import is_number, trim
@@ -62,7 +63,7 @@ def maintenance_policy(
     """
     known = check_rules(rules)
     settings = section(session, "maintenance")
-    if member(session, "maintenance") is not None and not isinstance(session["maintenance"], dict):
+    if "maintenance" in session and not isinstance(session["maintenance"], Mapping):
         raise _refused("", session["maintenance"], "an object")
     _optional_duration(settings, "resetArchiveRetention", None)
     scope = first_given(member(session, "dmScope"), DM_SCOPES[0])

@@ -50,9 +50,9 @@ def choose_rules(
     if wanted != "auto":
         rules = check_rules(wanted)
         return ChosenRules(rules, rules, "as asked for")
-    if has_legacy_store and not has_session_table:
-        return ChosenRules(JULY, JULY, "sessions are in a sessions.json, in no database")
     release = _release(app_version)
+    if release is None and has_legacy_store and not has_session_table:
+        return ChosenRules(JULY, JULY, "the sessions are in a sessions.json, and in no database")
     if release is None:
         known = "no release" if app_version is None else f"the release {app_version!r}, which cannot be read"
         reason = f"the agent database names {known}"
