@@ -7,10 +7,12 @@ and only the in-process queue folds case. Session stores fold every key.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from functools import lru_cache
+from typing import Any
 
 from ..errors import UsageError
-from .javascript import trim
+from .javascript import is_falsy, trim
 
 MAX_AGENT_ID = 64
 # The same few keys come again with every event.
@@ -81,6 +83,23 @@ def owner(key: str, agent_id: str | None) -> str:
 def is_subagent(key: str) -> bool:
     """Sub-agent watchers are queued, never woken (contract, signal-log section 8)."""
     return body(key).startswith("subagent:")
+
+
+def list_kind(key: str, entry: Mapping[str, Any]) -> str:
+    """The kind that OpenClaw lists a session under: `global`, `unknown`, `cron`, `spawn-child`,
+    `group` or `direct` (contract, sessions section 1.6)."""
+    parsed = parse(key)
+    if key in ("global", "unknown"):
+        return key
+    if parsed and parsed[1].startswith("cron:"):
+        return "cron"
+    if not is_falsy(entry.get("spawnedBy")):
+        return "spawn-child"
+    return "group" if entry.get("chatType") in ("group", "channel") or names_group(key) else "direct"
+
+
+def names_group(key: str) -> bool:
+    return ":group:" in key or ":channel:" in key
 
 
 def normalize_agent_id(text: str) -> str:

@@ -18,6 +18,7 @@ from .rules import CURRENT, RuleSet
 from .timestamps import (
     JudgedMoment,
     Moment,
+    instant,
     is_reset_pending,
     judged,
     recorded_interaction,
@@ -96,7 +97,8 @@ def freshness(
 def _moment(given: int | Moment | None, source: str) -> Moment:
     if isinstance(given, Moment):
         return given
-    return Moment(given, "none" if given is None else source)
+    at = instant(given)
+    return Moment(at, "none" if at is None else source)
 
 
 def _compared(answer: Freshness, now: int, tz: tzinfo) -> Freshness:

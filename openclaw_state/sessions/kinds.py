@@ -6,8 +6,8 @@ import re
 from typing import Any, NamedTuple
 
 from ..core import keys
-from ..core.javascript import is_falsy, trim
-from .document import Document, member
+from ..core.javascript import trim
+from .document import Document
 
 CHAT_KINDS = {"direct": "direct", "dm": "direct", "group": "group", "channel": "channel"}
 _LEGACY_KINDS = (
@@ -78,7 +78,7 @@ def parse_key(key: str, entry: Document | None = None) -> ParsedKey:
         agent_id=agent,
         rest=rest,
         shape=_shape(key),
-        kind=list_kind(key, entry),
+        kind=keys.list_kind(key, entry or {}),
         chat_type=chat_type(key),
         is_cron=bool(rest and rest.startswith("cron:")),
         is_cron_run=bool(rest and re.match(rf"{_CRON_RUN}(?::|$)", rest)),
@@ -98,24 +98,6 @@ def _shape(key: str) -> str:
     if keys.parse(key):
         return "agent"
     return "malformed_agent" if keys.is_malformed(key) else "legacy_or_alias"
-
-
-def list_kind(key: str, entry: Document | None = None) -> str:
-    """`global`, `unknown`, `cron`, `spawn-child`, `group` or `direct`."""
-    parsed = keys.parse(key)
-    if key in ("global", "unknown"):
-        return key
-    if parsed and parsed[1].startswith("cron:"):
-        return "cron"
-    if not is_falsy(member(entry, "spawnedBy")):
-        return "spawn-child"
-    if member(entry, "chatType") in ("group", "channel") or names_group(key):
-        return "group"
-    return "direct"
-
-
-def names_group(key: str) -> bool:
-    return ":group:" in key or ":channel:" in key
 
 
 def chat_type(key: str) -> str:
@@ -198,4 +180,4 @@ def reset_type(
     """
     if message_thread_id is not None or trim(parent_session_key or "") or split_thread(key).thread_id:
         return "thread"
-    return "group" if is_group or names_group(key.lower()) else "direct"
+    return "group" if is_group or keys.names_group(key.lower()) else "direct"

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from ..core.javascript import is_number, trim
 from ..errors import ConfigurationError
-from .document import Document, first_given, member, section, text_of
+from .document import Document, member, section, text_of
 from .peers import DM_SCOPES, check_scope
 from .rules import CURRENT, JULY, RuleSet, check_rules
 
@@ -66,7 +66,7 @@ def maintenance_policy(
     if "maintenance" in session and not isinstance(session["maintenance"], Mapping):
         raise _refused("", session["maintenance"], "an object")
     _optional_duration(settings, "resetArchiveRetention", None)
-    scope = first_given(member(session, "dmScope"), DM_SCOPES[0])
+    scope = member(session, "dmScope")
     return MaintenancePolicy(
         rules=known,
         mode=_mode(settings),
@@ -74,7 +74,7 @@ def maintenance_policy(
         archive_dashboard_after_ms=_dashboards(settings) if known == CURRENT else None,
         max_entries=_max_entries(settings, known, 0 if allow_no_entries else 1),
         preserve_recent_ms=_optional_duration(settings, "preserveRecent", None),
-        dm_scope=check_scope(scope, DM_SCOPES, "session.dmScope"),
+        dm_scope=check_scope("main" if scope is None else scope, DM_SCOPES, "session.dmScope"),
     )
 
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from ..core.javascript import is_number, to_number, trim
 from ..errors import ConfigurationError, UsageError
-from .document import Document, first_given, member
+from .document import Document, member
 from .rules import CURRENT, JULY, RuleSet, check_rules
 
 MODES = ("none", "daily", "idle")
@@ -157,7 +157,7 @@ def _minutes(value: Any) -> int | None:
 def _july_default(session: Document, reset_type: str, ignored: tuple[Ignored, ...]) -> ResetPolicy:
     """Nothing is configured for the chat: the old idleMinutes alone, else daily at four."""
     alone = member(session, "reset") is None and member(session, "resetByType") is None
-    given = first_given(member(session, "idleMinutes"))
+    given = member(session, "idleMinutes")
     minutes = _minutes(given) if alone and given is not None else None
     is_idle, path = minutes is not None, "session.idleMinutes"
     return ResetPolicy(
