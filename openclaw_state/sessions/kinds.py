@@ -81,7 +81,7 @@ def parse_key(key: str, entry: Document | None = None) -> ParsedKey:
         kind=keys.list_kind(key, entry or {}),
         chat_type=chat_type(key),
         is_cron=bool(rest and rest.startswith("cron:")),
-        is_cron_run=bool(rest and re.match(rf"{_CRON_RUN}(?::|$)", rest)),
+        is_cron_run=is_cron_run(rest or ""),
         is_subagent=keys.is_subagent(key),
         is_acp=body.startswith("acp:"),
         subagent_depth=len(re.findall("(?:^|(?<=:))subagent:", body)),
@@ -90,6 +90,11 @@ def parse_key(key: str, entry: Document | None = None) -> ParsedKey:
         delivery_route=delivery_route(key),
         cron_scope=_cron_scope(key, rest),
     )
+
+
+def is_cron_run(rest: str) -> bool:
+    """Does the rest of a key name one run of a cron job?"""
+    return bool(re.match(rf"{_CRON_RUN}(?::|\Z)", rest))
 
 
 def _shape(key: str) -> str:

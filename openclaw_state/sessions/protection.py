@@ -13,14 +13,13 @@ from ..core import keys
 from ..core.javascript import is_falsy, is_number
 from .agents import MAIN
 from .document import Document, member, text_of
-from .kinds import delivery_route, split_thread
+from .kinds import delivery_route, is_cron_run, split_thread
 from .limits import MaintenancePolicy
 from .rules import JULY, RuleSet
 
 _SYNTHETIC = ("subagent:", "acp:", "cron:", "acp-bridge:", "hook:", "node:")
 _UUID = r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 _PROBE = re.compile(rf"agent:[^:\s]+:explicit:model-run-{_UUID}", re.IGNORECASE | re.ASCII)
-_CRON_RUN = re.compile(r"cron:[^:]+:run:.+", re.DOTALL)
 _ROOM = re.compile(r"[^:]+:(?:group|channel):.+", re.DOTALL)
 _DIRECT = re.compile(r"(?:[^:]+:){0,2}direct:[^:]+")
 _ACTIVITY = ("lastInteractionAt", "lastActivityAt", "sessionStartedAt", "updatedAt")
@@ -46,7 +45,7 @@ def session_class(key: str) -> str:
     if is_dashboard(key):
         return "dashboard"
     if rest.startswith("cron:"):
-        return "cron run" if _CRON_RUN.fullmatch(rest) else "cron"
+        return "cron run" if is_cron_run(rest) else "cron"
     return "synthetic" if is_synthetic(key) else "ordinary"
 
 
