@@ -78,7 +78,10 @@ def activity(entry: Document) -> int | float:
 
 
 def is_running(entry: Document) -> bool:
-    """A run that has an end is over, whatever its status says."""
+    """A run that has an end is over, whatever its status says.
+
+    OpenClaw goes by the status alone, and so keeps such rows for ever.
+    """
     return entry.get("status") == "running" and contradiction(entry) is None
 
 

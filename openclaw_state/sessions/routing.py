@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from ..core import keys
 from ..errors import AgentSelectionError, ConfigurationError
-from .agents import MAIN, Owner, is_global, main_session, owner, roster
+from .agents import MAIN, Owner, is_global, main_key, main_session, owner, roster
 from .bindings import Binding, Origin, winning_binding
 from .document import Document, first_given, member, text_of
 from .naming import canonical_key
@@ -151,7 +151,7 @@ def _by_main_key(key: str, main: str, config: Document) -> list[Decision]:
     if key != main:
         return []
     configured = text_of(member(config, "session", "mainKey"))
-    return [Decision("mainKey", main.split(":", 2)[2], "session.mainKey" if configured else "default")]
+    return [Decision("mainKey", main_key(config), "session.mainKey" if configured else "default")]
 
 
 def _by_scope(stored: str, config: Document) -> Decision:
