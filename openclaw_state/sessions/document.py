@@ -1,0 +1,43 @@
+"""Reading parsed JSON that may lack anything: openclaw.json and session entries."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ..core.javascript import json_text, trim
+
+Document = Mapping[str, Any]
+
+
+def section(document: Any, *path: str) -> Document:
+    """The object at a path; an empty one where something else, or nothing, stands."""
+    found = member(document, *path)
+    return found if isinstance(found, Mapping) else {}
+
+
+def member(document: Any, *path: str) -> Any:
+    """The value at a path; None where there is none."""
+    for name in path:
+        if not isinstance(document, Mapping):
+            return None
+        document = document.get(name)
+    return document
+
+
+def items(document: Any, *path: str) -> list[Any]:
+    """The list at a path; an empty one where something else, or nothing, stands."""
+    found = member(document, *path)
+    return found if isinstance(found, list) else []
+
+
+def text_of(value: Any) -> str:
+    """Trimmed text; a number is its decimal text, anything else blank."""
+    if isinstance(value, str):
+        return trim(value)
+    return json_text(value) if isinstance(value, int | float) and not isinstance(value, bool) else ""
+
+
+def first_given(*values: Any) -> Any:
+    """The first that is neither missing nor null; a blank text is given."""
+    return next((value for value in values if value is not None), None)
