@@ -30,6 +30,9 @@ COMMANDS: dict[str, Entry] = {
     "cursors list": Entry("cursors:list_cursors", "Look", "who watches whom, and how far behind"),
     "notices": Entry("notices:notices", "Look", "pending notices, with the exact line"),
     "sessions route": Entry("sessions_route:route", "Sessions", "which session a message goes to, and why"),
+    "sessions freshness": Entry(
+        "sessions_freshness:freshness", "Sessions", "does the next message start a session over, and why"
+    ),
     "record": Entry("record:record", "Change", "append one event by the gateway's rules"),
     "run": Entry("record:run", "Change", "run a command as a recorded child run", interspersed=False),
     "cursors add": Entry("cursors:add", "Change", "watch a session from now on"),

@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 from ..core.failures import translated
 from ..core.keys import normalize_agent_id
 from ..core.opening import connect
-from ..errors import BadDatabaseError, ConfigurationError, NoDatabaseError, NotFoundError
+from ..errors import BadDatabaseError, NoDatabaseError, NotFoundError
 from ..host.agentdb import configured_store, default_store
-from ..host.config import config_path
+from ..host.config import config_path, load, load_file
 from ..host.location import Location, openclaw_state_dir
 from ..sessions.agents import owner, roster
 from ..sessions.document import Document, member, text_of
@@ -33,6 +33,7 @@ class Configuration(NamedTuple):
     data: Document
     path: str | None
     via: str
+    warnings: tuple[str, ...] = ()
 
     def view(self) -> dict[str, Any]:
         return {"path": self.path, "via": self.via}
@@ -67,40 +68,28 @@ class AgentStore(NamedTuple):
 def configuration(call: Call, path: str | None = None) -> Configuration:
     """The configuration that holds: the file named, else OpenClaw's own, else its defaults.
 
-    Raises ConfigurationError for a file that is not there though it was named, or is no JSON5.
+    Raises ConfigurationError for a file that is not there though it was named, or that OpenClaw
+    would refuse.
     """
     environ = call.terminal.environ
     if path is not None:
-        return Configuration(_read_config(path), path, "--config")
-    if named := environ.get("OPENCLAW_CONFIG_PATH", "").strip():
-        return Configuration(_read_config(named), named, "OPENCLAW_CONFIG_PATH")
-    directory, via = _state_dir(call)
-    found = directory and config_path(directory, environ)
-    if not found or not os.path.exists(found):
-        return Configuration({}, None, "defaults")
-    return Configuration(_read_config(found), found, via)
+        found, via = load_file(path, environ), "--config"
+    elif environ.get("OPENCLAW_CONFIG_PATH", "").strip():
+        found, via = load_file(config_path("", environ), environ), "OPENCLAW_CONFIG_PATH"
+    else:
+        directory, via = state_dir(call)
+        if directory is None or not os.path.lexists(config_path(directory, environ)):
+            return Configuration({}, None, "defaults")
+        found = load(directory, environ)
+    return Configuration(found.data, found.path, via, found.warnings)
 
 
-def _state_dir(call: Call) -> tuple[str | None, str]:
+def state_dir(call: Call) -> tuple[str | None, str]:
+    """OpenClaw's state directory and the rule that chose it; None for a file on its own."""
     place = call.location()
     if place.embedded:
         return openclaw_state_dir(call.terminal.environ)
     return place.state_dir, place.via
-
-
-def _read_config(path: str) -> Document:
-    import pyjson5
-
-    try:
-        with open(path, encoding="utf-8") as file:
-            data = pyjson5.decode(file.read())
-    except FileNotFoundError:
-        raise ConfigurationError(f"there is no configuration at {path}") from None
-    except (OSError, ValueError) as error:
-        raise ConfigurationError(f"{path} cannot be read as JSON5: {error}") from error
-    if not isinstance(data, Mapping):
-        raise ConfigurationError(f"{path} holds no object")
-    return data
 
 
 def agents_of(call: Call, config: Configuration, *, everyone: bool = False) -> list[str]:
@@ -108,7 +97,7 @@ def agents_of(call: Call, config: Configuration, *, everyone: bool = False) -> l
     if call.flag("agent"):
         return [normalize_agent_id(call.flag("agent"))]
     place = call.location()
-    directory, _ = _state_dir(call)
+    directory, _ = state_dir(call)
     if directory is None:
         return [text_of(_meta(place.path).get("agent_id")) or "main"]
     if not everyone:
@@ -150,7 +139,7 @@ def agent_store(
 
 def _paths(call: Call, config: Configuration, agent_id: str) -> tuple[str, str | None]:
     """The database of an agent, and the sessions.json of older releases."""
-    directory, _ = _state_dir(call)
+    directory, _ = state_dir(call)
     if directory is None:
         return call.location().path, None
     template = text_of(member(config.data, "session", "store"))
@@ -318,4 +307,4 @@ def _first_line(store: str, session_id: str) -> str | None:
 
 def place_of(call: Call, store: AgentStore) -> Location:
     """The store as a document names it, chosen by the rule that chose its state directory."""
-    return call.location()._replace(path=store.path, via=_state_dir(call)[1])
+    return call.location()._replace(path=store.path, via=state_dir(call)[1])

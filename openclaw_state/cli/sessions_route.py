@@ -213,6 +213,7 @@ def _result(call: Call, settings: Configuration, asked: Asked) -> Result:
         body,
         text=_text(call, settings, asked),
         rows=asked.scopes,
+        warnings=settings.warnings,
     )
 
 
