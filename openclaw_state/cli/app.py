@@ -29,6 +29,10 @@ COMMANDS: dict[str, Entry] = {
     "watch": Entry("watch:watch", "Look", "a live board; in a pipe, the events as they come"),
     "cursors list": Entry("cursors:list_cursors", "Look", "who watches whom, and how far behind"),
     "notices": Entry("notices:notices", "Look", "pending notices, with the exact line"),
+    "sessions route": Entry("sessions_route:route", "Sessions", "which session a message goes to, and why"),
+    "sessions freshness": Entry(
+        "sessions_freshness:freshness", "Sessions", "does the next message start a session over, and why"
+    ),
     "record": Entry("record:record", "Change", "append one event by the gateway's rules"),
     "run": Entry("record:run", "Change", "run a command as a recorded child run", interspersed=False),
     "cursors add": Entry("cursors:add", "Change", "watch a session from now on"),
@@ -44,7 +48,7 @@ COMMANDS: dict[str, Entry] = {
     "demo": Entry("demo:demo", "Health", "a short story to try, in a database of its own"),
     "help": Entry("help:topic", "Health", "topics: exit-codes, environment, formats, time"),
 }
-GROUPS = ("Look", "Change", "Health")
+GROUPS = ("Look", "Sessions", "Change", "Health")
 
 
 def resolve(argv: Sequence[str]) -> tuple[str, list[str]]:
