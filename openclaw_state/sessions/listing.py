@@ -10,6 +10,7 @@ from ..core import keys
 from ..core.javascript import is_falsy, is_number, trim
 from ..errors import StateError
 from .document import Document, first_given, member, section, text_of
+from .kinds import delivery_route
 from .models import (
     AcpRow,
     ContextLimit,
@@ -142,15 +143,10 @@ def is_internal(key: str) -> bool:
     return keys.body(key).startswith("internal-session-effects:")
 
 
-def channel_of(entry: Document) -> str | None:
-    """The channel that a session's messages come from, as far as its row tells."""
-    delivery = section(entry, "delivery")
-    named = first_given(
-        member(delivery, "origin", "provider"),
-        member(delivery, "context", "channel"),
-        member(delivery, "route", "channel"),
-    )
-    return text_of(named) or None
+def channel_of(key: str, entry: Document) -> str | None:
+    """The channel that a session's messages come from: by its key, else by its reply route."""
+    named = delivery_route(key)
+    return named.channel if named else reply_route(entry).channel
 
 
 def _policy_key(one: Listed, config: Document) -> str:
