@@ -9,6 +9,8 @@ from typing import Annotated, Any, NamedTuple
 
 import typer
 
+from ..core.javascript import is_number
+from ..core.keys import list_kind
 from ..errors import ExitStatus, StateError, UsageError
 from ..host.agentdb import Store
 from ..host.agentrows import StoreContents, StoreRow
@@ -103,21 +105,21 @@ def list_stored(
     tests: dict[str, Callable[[Candidate], bool]] = {"internal": lambda one: not is_internal(one.row.key)}
     if minutes is not None:
         since = call.now - minutes * MINUTE_MS
-        tests["active"] = lambda one: (one.row.entry.get("updatedAt") or 0) >= since
+        tests["active"] = lambda one: _updated(one) >= since
     if archived:
         tests["archived"] = lambda one: one.row.entry.get("archivedAt") is not None
     if kind is not None:
-        tests["kind"] = lambda one: _kind(one.row) == kind
+        tests["kind"] = lambda one: list_kind(one.row.key, one.row.entry) == kind
     if age is not None:
         tests["olderThan"] = lambda one: call.now - activity(one.row.entry) > age
     if size is not None:
         tests["largerThan"] = lambda one: (one.row.transcript_bytes or 0) > size
     stored = [Candidate(row, store, contents) for store, contents in done.contents for row in contents.rows]
     kept, filtered = _filtered(stored, tests)
-    kept.sort(key=lambda one: (-(one.row.entry.get("updatedAt") or 0), one.row.key))
+    kept.sort(key=lambda one: (-_updated(one), one.row.key))
     shown = kept if most is None else kept[:most]
     judge = Judge(call, around)
-    rows = [_row(one, around, defaults, judge, call.now) for one in shown]
+    rows = [stored_row(one, around, defaults, judge, call.now) for one in shown]
     several = len(around.stores) > 1
     body: dict[str, Any] = {"path": None if several else around.stores[0].path}
     if several:
@@ -130,7 +132,7 @@ def list_stored(
         "limitApplied": most,
         "hasMore": len(rows) < len(kept),
         "activeMinutes": minutes,
-        "sessions": rows,
+        "sessions": (row for row in rows),
         "storedCount": len(stored),
         "archivedCount": sum(one.row.entry.get("archivedAt") is not None for one in stored),
         "filteredOut": filtered,
@@ -173,10 +175,9 @@ def _size(text: str) -> int:
     return int(found[1]) * _UNITS[found[2]]
 
 
-def _kind(row: StoreRow) -> str:
-    from ..core.keys import list_kind
-
-    return list_kind(row.key, row.entry)
+def _updated(one: Candidate) -> int | float:
+    at = one.row.entry.get("updatedAt")
+    return at if is_number(at) else 0
 
 
 def _filtered(
@@ -230,7 +231,9 @@ class Judge:
         }
 
 
-def _row(one: Candidate, around: Surroundings, defaults: Defaults, judge: Judge, now: int) -> dict[str, Any]:
+def stored_row(
+    one: Candidate, around: Surroundings, defaults: Defaults, judge: Judge, now: int
+) -> dict[str, Any]:
     """OpenClaw's members first, then what only this tool tells."""
     entry = one.row.entry
     listed = around.listed(one.row, one.store.agent_id)
