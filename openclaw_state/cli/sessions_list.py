@@ -18,10 +18,13 @@ from ..report.escape import escape
 from ..report.session_text import listed_table
 from ..report.text import plural
 from ..sessions.document import section, text_of
-from ..sessions.freshness import session_freshness
+from ..sessions.freshness import freshness, provider_owned
+from ..sessions.kinds import reset_type
 from ..sessions.listing import WANTED, Defaults, channel_of, is_internal, listed_row
+from ..sessions.policy import ResetPolicy, reset_policy
 from ..sessions.protection import activity, contradiction
-from ..sessions.rules import choose_rules
+from ..sessions.rules import RuleSet, choose_rules
+from ..sessions.timestamps import recorded_interaction, recorded_start
 from ..timespec import parse_duration, whole_number
 from .look import style_of
 from .options import Call, Result, command
@@ -199,25 +202,23 @@ class Judge:
         self.warnings: list[str] = []
         self._now = call.now
         self._session = section(around.config.data, "session")
-        self._rules: dict[str, str] = {}
         self._zone: tzinfo = gateway_zone(call, None).tz
+        self._rules: dict[str | None, RuleSet] = {}
+        self._policies: dict[tuple[str, str | None, RuleSet], ResetPolicy] = {}
 
     def __call__(self, row: StoreRow, contents: StoreContents) -> dict[str, Any] | None:
         entry = row.entry
-        version = contents.shape.app_version
-        rules = self._rules.setdefault(version or "", choose_rules(app_version=version).reset)
         try:
-            found = session_freshness(
-                self._session,
-                row.key,
-                entry,
+            found = freshness(
+                self._policy(row, contents.shape.app_version),
+                recorded_start(entry, row.header, tz=self._zone),
+                recorded_interaction(entry),
                 self._now,
                 self._zone,
-                channel=channel_of(row.key, entry),
-                is_group=text_of(entry.get("chatType")).lower() in ("group", "channel"),
-                transcript_header=row.header,
-                rules=rules,
-            ).freshness
+                updated_at=entry.get("updatedAt"),
+                model_locked=entry.get("modelSelectionLocked") is True,
+                provider_owned=provider_owned(entry),
+            )
         except StateError as error:
             if not self.warnings:
                 self.warnings.append(f"freshness is unknown: {error.message}")
@@ -229,6 +230,18 @@ class Judge:
             "expiresAt": found.expires_at,
             "rules": found.rules,
         }
+
+    def _policy(self, row: StoreRow, app_version: str | None) -> ResetPolicy:
+        """The reset policy of a session; many sessions share one."""
+        if app_version not in self._rules:
+            self._rules[app_version] = choose_rules(app_version=app_version).reset
+        in_group = text_of(row.entry.get("chatType")).lower() in ("group", "channel")
+        kind = reset_type(row.key, is_group=in_group)
+        channel = channel_of(row.key, row.entry) if "resetByChannel" in self._session else None
+        asked = (kind, channel, self._rules[app_version])
+        if asked not in self._policies:
+            self._policies[asked] = reset_policy(self._session, kind, channel=channel, rules=asked[2])
+        return self._policies[asked]
 
 
 def stored_row(

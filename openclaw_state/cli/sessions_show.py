@@ -12,7 +12,7 @@ from ..errors import NotFoundError, StateError, UsageError
 from ..host.transcripts import transcript_files, transcript_rows
 from ..report.session_text import shown_lines
 from ..sessions.kinds import chat_type
-from ..sessions.listing import LEVELS, WANTED, models_of, reply_route
+from ..sessions.listing import LEVELS, WANTED, reply_route
 from .look import style_of
 from .options import Call, Result, command
 from .sessions_list import LISTED_FIELDS, Candidate, Judge, stored_row
@@ -77,7 +77,7 @@ def _shown(one: Candidate, around: Surroundings, judge: Judge, now: int) -> dict
     entry = one.row.entry
     defaults = around.defaults()
     row = stored_row(one, around, defaults, judge, now)
-    limit = models_of(around.listed(one.row, one.store.agent_id), defaults).limit
+    limit = defaults.models(around.listed(one.row, one.store.agent_id)).limit
     recorded = entry.get("chatType")
     by_key = chat_type(one.row.key)
     route = reply_route(entry)
