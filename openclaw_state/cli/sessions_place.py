@@ -308,3 +308,14 @@ def _first_line(store: str, session_id: str) -> str | None:
 def place_of(call: Call, store: AgentStore) -> Location:
     """The store as a document names it, chosen by the rule that chose its state directory."""
     return call.location()._replace(path=store.path, via=state_dir(call)[1])
+
+
+def live_jobs(call: Call) -> frozenset[str] | None:
+    """The ids of the cron jobs in the state database; None where nobody can tell."""
+    place = call.location()
+    if place.state_dir is None or not os.path.exists(place.path):
+        return None
+    with closing(_connected(place.path)) as connection, translated(place.path):
+        if not _columns(connection, "cron_jobs"):
+            return None
+        return frozenset(row[0] for row in connection.execute("SELECT job_id FROM cron_jobs"))
