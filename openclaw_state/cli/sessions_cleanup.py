@@ -71,10 +71,11 @@ def cleanup(
         differences = [one for plan in found for one in compare(call, settings, plan)]
         unforeseen = [one for one in differences if not one.known]
         status = ExitStatus.FINDINGS if exit_status or unforeseen or failed else ExitStatus.OK
-        body["applied"] = {
+        body |= {
+            "applied": exit_status == 0,
+            "appliedCount": sum(_left(one, differences) for one in found),
             "command": to_run.line(),
             "exitStatus": exit_status,
-            "appliedCount": sum(_left(one, differences) for one in found),
             "differences": [one.view() for one in differences],
         }
         lines = _applied_text(found, differences, exit_status)

@@ -134,6 +134,7 @@ def store_view(plan: AgentPlan, *, applied: bool = False) -> dict[str, Any]:
         "dryRun": not applied,
         **summary,
         "wouldMutate": changes,
+        "notPlanned": list(NOT_PLANNED),
         "rules": {"set": plan.preview.rules, "reason": plan.store.rules.reason},
         "orphanedJobs": list(plan.orphaned_jobs),
         "actions": [action_view(plan, row) for row in plan.preview.rows],
