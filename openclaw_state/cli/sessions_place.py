@@ -16,7 +16,7 @@ from ..host.agentdb import Store, find_stores, store_of
 from ..host.agentrows import InvalidRow, open_store, probe_store, read_store
 from ..host.config import config_path, load, load_file
 from ..host.location import Location, openclaw_state_dir
-from ..host.transcripts import transcripts
+from ..host.messages import transcripts
 from ..sessions.agents import MAIN, owner, roster
 from ..sessions.document import Document, member, text_of
 from ..sessions.protection import StoredSession
