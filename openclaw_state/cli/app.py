@@ -35,6 +35,9 @@ COMMANDS: dict[str, Entry] = {
     "sessions freshness": Entry(
         "sessions_freshness:freshness", "Sessions", "does the next message start a session over, and why"
     ),
+    "sessions cleanup": Entry(
+        "sessions_cleanup:cleanup", "Sessions", "what maintenance would do with every session"
+    ),
     "record": Entry("record:record", "Change", "append one event by the gateway's rules"),
     "run": Entry("record:run", "Change", "run a command as a recorded child run", interspersed=False),
     "cursors add": Entry("cursors:add", "Change", "watch a session from now on"),

@@ -23,7 +23,7 @@ from ..sessions.kinds import delivery_route
 from ..sessions.rules import CURRENT, RuleSet, check_rules
 from ..timespec import parse_point
 from .options import Call, Result, command
-from .sessions_place import agent_store, agents_of, configuration, place_of, transcript_header
+from .sessions_place import agent_store, agents_of, configuration, place_of
 
 FRESHNESS_FIELDS = (
     "sessionKey",
@@ -165,7 +165,7 @@ def _stored(
         where.tz,
         channel=channel or _channel(key, entry),
         is_group=text_of(entry.get("chatType")).lower() in ("group", "channel"),
-        transcript_header=transcript_header(store, entry),
+        transcript_header=store.headers.get(key),
         rules=store.rules.reset,
     )
     return Judged(
