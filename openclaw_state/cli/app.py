@@ -29,6 +29,8 @@ COMMANDS: dict[str, Entry] = {
     "watch": Entry("watch:watch", "Look", "a live board; in a pipe, the events as they come"),
     "cursors list": Entry("cursors:list_cursors", "Look", "who watches whom, and how far behind"),
     "notices": Entry("notices:notices", "Look", "pending notices, with the exact line"),
+    "sessions list": Entry("sessions_list:list_stored", "Sessions", "stored sessions, the latest first"),
+    "sessions show": Entry("sessions_show:show", "Sessions", "one stored session, with where its answers go"),
     "sessions route": Entry("sessions_route:route", "Sessions", "which session a message goes to, and why"),
     "sessions freshness": Entry(
         "sessions_freshness:freshness", "Sessions", "does the next message start a session over, and why"

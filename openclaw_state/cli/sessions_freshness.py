@@ -105,7 +105,7 @@ def freshness(
     ] = None,
 ) -> Result:
     """Say whether the next message starts a session over, which setting decides, and when it would."""
-    where = _zone(call, tz)
+    where = gateway_zone(call, tz)
     moment = call.now if at is None else _instant(call, at, where)
     if rules != "auto":
         check_rules(rules)
@@ -203,7 +203,7 @@ def _policy(text: str) -> Document:
     return given if {"reset", "resetByType", "resetByChannel"} & set(given) else {"reset": given}
 
 
-def _zone(call: Call, named: str | None) -> Zone:
+def gateway_zone(call: Call, named: str | None) -> Zone:
     """The zone of daily boundaries: the one named, else this system's."""
     if named is not None:
         return Zone(zone(named), named, "--tz")

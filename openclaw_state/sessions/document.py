@@ -3,23 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeGuard
 
 from ..core.javascript import json_text, trim
 
 Document = Mapping[str, Any]
 
 
+def is_object(value: Any) -> TypeGuard[Document]:
+    # A plain dict, which is what JSON gives, needs no look at the abstract class: that is slow.
+    return type(value) is dict or isinstance(value, Mapping)
+
+
 def section(document: Any, *path: str) -> Document:
     """The object at a path; an empty one where something else, or nothing, stands."""
     found = member(document, *path)
-    return found if isinstance(found, Mapping) else {}
+    return found if is_object(found) else {}
 
 
 def member(document: Any, *path: str) -> Any:
     """The value at a path; None where there is none."""
     for name in path:
-        if not isinstance(document, Mapping):
+        if not is_object(document):
             return None
         document = document.get(name)
     return document

@@ -10,6 +10,7 @@ from ..core import keys
 from ..core.javascript import is_falsy, is_number, trim
 from ..errors import StateError
 from .document import Document, first_given, member, section, text_of
+from .kinds import delivery_route
 from .models import (
     AcpRow,
     ContextLimit,
@@ -54,19 +55,6 @@ class Listed(NamedTuple):
     acp: AcpRow | None = None
 
 
-class Defaults:
-    """What the configuration gives the sessions of an agent, worked out once for each agent."""
-
-    def __init__(self, config: Document) -> None:
-        self.config = config
-        self._models: dict[str, ModelRef] = {}
-
-    def model(self, agent_id: str) -> ModelRef:
-        if agent_id not in self._models:
-            self._models[agent_id] = default_model(agent_id, self.config)
-        return self._models[agent_id]
-
-
 class Models(NamedTuple):
     """What answers for a session, and how much it may read at once."""
 
@@ -75,19 +63,42 @@ class Models(NamedTuple):
     limit: ContextLimit
 
 
-def models_of(one: Listed, defaults: Defaults) -> Models:
-    """Model, runtime and context limit of a row."""
-    default = defaults.model(one.agent_id)
-    acp = _acp(one)
-    own = acp if acp is not None and is_acp_key(one.key) else None
-    ref = listed_model(one.entry, default, defaults.config, own)
-    runtime = agent_runtime(one.entry, ref, one.agent_id, defaults.config, own)
-    return Models(ref, runtime, context_limit(one.entry, ref, runtime, default, defaults.config))
+# What of an entry decides about models: sessions that agree in it share the answer.
+_DECIDING = (
+    *_OVERRIDES, "model", "modelProvider", "agentHarnessId", "agentRuntimeOverride", "modelSelectionLocked",
+    "pluginOwnerId", "contextTokens", "contextTokensSource",
+)  # fmt: skip
+
+
+class Defaults:
+    """What the configuration gives sessions: worked out once for all that agree."""
+
+    def __init__(self, config: Document) -> None:
+        self.config = config
+        self._models: dict[str, ModelRef] = {}
+        self._known: dict[str, Models] = {}
+
+    def models(self, one: Listed) -> Models:
+        """Model, runtime and context limit of a row."""
+        acp = acp_row(one)
+        own = acp if acp is not None and is_acp_key(one.key) else None
+        asked = repr((one.agent_id, own, *map(one.entry.get, _DECIDING)))
+        if asked not in self._known:
+            self._known[asked] = self._worked_out(one, own)
+        return self._known[asked]
+
+    def _worked_out(self, one: Listed, acp: AcpRow | None) -> Models:
+        if one.agent_id not in self._models:
+            self._models[one.agent_id] = default_model(one.agent_id, self.config)
+        default = self._models[one.agent_id]
+        ref = listed_model(one.entry, default, self.config, acp)
+        runtime = agent_runtime(one.entry, ref, one.agent_id, self.config, acp)
+        return Models(ref, runtime, context_limit(one.entry, ref, runtime, default, self.config))
 
 
 def listed_row(one: Listed, defaults: Defaults, now: int) -> dict[str, Any]:
     """The row as OpenClaw prints it, in its order."""
-    entry, models = one.entry, models_of(one, defaults)
+    entry, models = one.entry, defaults.models(one)
     updated = entry.get("updatedAt")
     row: dict[str, Any] = {"key": one.key, "updatedAt": updated}
     row["ageMs"] = now - updated if is_number(updated) and updated else None
@@ -115,7 +126,7 @@ def listed_row(one: Listed, defaults: Defaults, now: int) -> dict[str, Any]:
     row |= {
         "contextTokens": models.limit.tokens,
         "agentId": one.agent_id,
-        "acpRuntime": _acp(one) is not None,
+        "acpRuntime": acp_row(one) is not None,
         "agentRuntime": models.runtime._asdict(),
         "kind": keys.list_kind(one.key, entry),
     }
@@ -126,10 +137,13 @@ def listed_row(one: Listed, defaults: Defaults, now: int) -> dict[str, Any]:
 
 
 def _copy(row: dict[str, Any], entry: Document, names: tuple[str, ...]) -> None:
-    row |= {name: entry[name] for name in names if name in entry}
+    for name in names:
+        if name in entry:
+            row[name] = entry[name]
 
 
-def _acp(one: Listed) -> AcpRow | None:
+def acp_row(one: Listed) -> AcpRow | None:
+    """The agent that runs a session over ACP, by its entry or by the shared database."""
     own = one.entry.get("acp")
     if own is None:
         return one.acp
@@ -142,15 +156,10 @@ def is_internal(key: str) -> bool:
     return keys.body(key).startswith("internal-session-effects:")
 
 
-def channel_of(entry: Document) -> str | None:
-    """The channel that a session's messages come from, as far as its row tells."""
-    delivery = section(entry, "delivery")
-    named = first_given(
-        member(delivery, "origin", "provider"),
-        member(delivery, "context", "channel"),
-        member(delivery, "route", "channel"),
-    )
-    return text_of(named) or None
+def channel_of(key: str, entry: Document) -> str | None:
+    """The channel that a session's messages come from: by its key, else by its reply route."""
+    named = delivery_route(key)
+    return named.channel if named else reply_route(entry).channel
 
 
 def _policy_key(one: Listed, config: Document) -> str:
