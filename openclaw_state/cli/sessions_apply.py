@@ -79,7 +79,6 @@ def require_program(call: Call, command: Command) -> None:
         raise ConfigurationError(
             f"applying is the job of the program {PROGRAM}, which is not on PATH",
             hint=f"as the gateway's user, run: {command.line()}",
-            command=command.line(),
         )
 
 

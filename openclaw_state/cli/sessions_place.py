@@ -17,6 +17,7 @@ from ..host.agentrows import InvalidRow, open_store, probe_store, read_store
 from ..host.config import config_path, load, load_file
 from ..host.location import Location, openclaw_state_dir
 from ..host.messages import transcripts
+from ..host.surroundings import store_template
 from ..sessions.agents import MAIN, owner, roster
 from ..sessions.document import Document, member, text_of
 from ..sessions.protection import StoredSession
@@ -99,7 +100,11 @@ def agents_of(call: Call, config: Configuration, *, everyone: bool = False) -> l
             return [probe_store(connection).agent_id or MAIN]
     if not everyone:
         return [owner(config.data).agent_id]
-    stores = find_stores(directory, template=_template(config), configured=roster(config.data) or ())
+    stores = find_stores(
+        directory,
+        template=store_template(config.data, call.terminal.environ),
+        configured=roster(config.data) or (),
+    )
     return [store.agent_id for store in stores] or [MAIN]
 
 
@@ -115,7 +120,7 @@ def agent_store(
     place = (
         Store(agent_id, call.location().path)
         if directory is None
-        else store_of(directory, agent_id, _template(config))
+        else store_of(directory, agent_id, store_template(config.data, call.terminal.environ))
     )
     if place.has_legacy and not _has_sessions(place.path):
         return _legacy_store(place, rules)
@@ -134,10 +139,6 @@ def agent_store(
     headers = {row.key: row.header for row in contents.rows if row.header is not None}
     said = _said(chosen.warning, contents.shape.remark, _invalid_warning(contents.invalid))
     return AgentStore(agent_id, place.path, tuple(rows), chosen, said, headers)
-
-
-def _template(config: Configuration) -> str | None:
-    return text_of(member(config.data, "session", "store")) or None
 
 
 def _has_sessions(path: str) -> bool:

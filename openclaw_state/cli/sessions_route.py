@@ -94,9 +94,9 @@ def route(
         chat |= {"--team": team, "--role": role}
         if given := [flag for flag, value in chat.items() if value is not None]:
             raise UsageError(f"{given[0]} means nothing beside {source}")
-        agent = call.flag("agent")
+        owned = _agent(settings.data, call.flag("agent"))
         asked = (
-            _cron(settings.data, agent, cron) if cron else _hook(settings.data, agent, hook, requested_key)
+            _cron(settings.data, owned, cron) if cron else _hook(settings.data, owned, hook, requested_key)
         )
     else:
         if channel is None:
