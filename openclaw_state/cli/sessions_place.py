@@ -19,7 +19,7 @@ from ..host.location import Location, openclaw_state_dir
 from ..host.messages import transcripts
 from ..host.surroundings import store_template
 from ..sessions.agents import MAIN, owner, roster
-from ..sessions.document import Document, member, text_of
+from ..sessions.document import Document, text_of
 from ..sessions.protection import StoredSession
 from ..sessions.rules import ChosenRules, choose_rules
 from .options import Call
