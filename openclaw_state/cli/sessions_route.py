@@ -227,7 +227,7 @@ def _text(call: Call, settings: Configuration, asked: Asked) -> Iterator[str]:
     if not asked.scopes:
         return
     yield ""
-    heads = [Column(asked.scopes[0]["scope"].upper()), Column("SESSION"), Column("")]
+    heads = [Column("SCOPE"), Column("SESSION"), Column("")]
     cells = [
         [one["value"], one["sessionKey"], "in force" if one["effective"] else ""] for one in asked.scopes
     ]
