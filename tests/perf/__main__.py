@@ -7,12 +7,13 @@ import sys
 
 from .follow import follow
 from .measures import MEASURES
+from .sessions import sessions
 
 
 def main() -> int:
     missed = 0
     print(f"{'MEASURE':58}  {'FIGURE':>12}  {'BOUND':>12}")
-    for measure in (*MEASURES, follow):
+    for measure in (*MEASURES, follow, sessions):
         for row in measure():
             mark = "" if row.figure <= row.bound else "  MISSED"
             missed += bool(mark)
