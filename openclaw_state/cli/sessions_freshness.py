@@ -155,7 +155,7 @@ def _stored(
 ) -> Judged:
     settings = configuration(call, config)
     agent = call.flag("agent") or agent_of(key) or agents_of(call, settings)[0]
-    store = agent_store(call, settings, agent, rules=rules)
+    store = agent_store(call, settings, agent, rules=rules, key=key)
     entry = store.row(key).entry
     found = session_freshness(
         section(settings.data, "session"),

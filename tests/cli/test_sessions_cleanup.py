@@ -223,6 +223,31 @@ def test_every_agent_has_a_plan_and_one_that_cannot_be_read_stops_no_other(agent
     assert list(broken["partialError"]) == ["work"]
 
 
+def test_a_release_between_the_rule_sets_is_planned_by_the_older_and_judged_by_the_newer(
+    agents: Agents,
+) -> None:
+    agents.add({"agent:main:scratch": OLD}, release="2026.8.2")
+    found = plan(agents)
+    assert (found["rules"]["set"], actions(found)) == ("2026.7", {"agent:main:scratch": "prune-stale"})
+    assert found["warnings"] == ["main: release between the two rule sets"]
+    judged = agents.json("sessions", "freshness", "agent:main:scratch")
+    assert (judged["rules"]["set"], judged["verdict"]) == ("2026.9", "no reset")
+
+
+def test_stores_of_openclaw_have_plans_and_stay_as_they_are(
+    agents: Agents, peer: Path, tmp_path: Path
+) -> None:
+    path = tmp_path / "peer.sqlite"
+    path.write_bytes((peer / "peer-agent-2026.9.6.sqlite").read_bytes())
+    before = path.read_bytes()
+    found = agents.cli.json("sessions", "cleanup", "--db", path, "--fix-missing")
+    assert len(found["actions"]) == found["beforeCount"] > 0
+    for row in found["actions"]:
+        judged = agents.cli.json("sessions", "freshness", row["key"], "--db", path)
+        assert judged["rules"]["set"] == "2026.9"
+    assert path.read_bytes() == before
+
+
 def test_a_configuration_that_openclaw_refuses_plans_nothing(agents: Agents) -> None:
     agents.configure(session={"maintenance": {"pruneAfter": "1w"}})
     agents.add({PARENT: OLD})
