@@ -78,14 +78,16 @@ class AgentStore(NamedTuple):
     warnings: tuple[str, ...] = ()
     headers: Mapping[str, Document] = {}
 
-    def row(self, key: str) -> StoredSession:
-        """Raises NotFoundError when no session has exactly this key."""
+    def row(self, key: str, *, spelling: str) -> StoredSession:
+        """The session of exactly this key.
+
+        Raises NotFoundError, which names the spelling under which a store would keep it.
+        """
         for row in self.rows:
             if row.key == key:
                 return row
-        raise NotFoundError(
-            f"agent {self.agent_id} has no session {key!r}", hint=f"{self.path} was read; keys are exact"
-        )
+        hint = f"OpenClaw keeps it as {spelling}" if spelling != key else f"{self.path} was read"
+        raise NotFoundError(f"agent {self.agent_id} has no session {key!r}", hint=hint)
 
 
 def configuration(call: Call, path: str | None = None) -> Configuration:

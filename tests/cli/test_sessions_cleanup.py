@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tarfile
 from pathlib import Path
 from typing import Any
 
@@ -246,6 +247,16 @@ def test_stores_of_openclaw_have_plans_and_stay_as_they_are(
         judged = agents.cli.json("sessions", "freshness", row["key"], "--db", path)
         assert judged["rules"]["set"] == "2026.9"
     assert path.read_bytes() == before
+
+
+def test_a_state_directory_of_openclaw_has_a_plan_for_each_agent(
+    cli: Cli, peer: Path, tmp_path: Path
+) -> None:
+    with tarfile.open(peer / "peer-statedir.tar.gz") as archive:
+        archive.extractall(tmp_path, filter="data")
+    found = cli.json("sessions", "cleanup", "--all-agents", "--state-dir", tmp_path / "peer-statedir")
+    assert [one["agentId"] for one in found["stores"]] == ["main", "work"]
+    assert all(one["rules"]["set"] == "2026.9" for one in found["stores"])
 
 
 def test_a_configuration_that_openclaw_refuses_plans_nothing(agents: Agents) -> None:
