@@ -34,6 +34,13 @@ _OTHERS = (
     " created_at INTEGER NOT NULL, CHECK (octet_length(event_json) < 4194304)) STRICT",
 )
 
+_CONVERSATIONS = (
+    "CREATE TABLE IF NOT EXISTS session_windows (session_id TEXT NOT NULL, session_key TEXT NOT NULL) STRICT",
+    "CREATE TABLE IF NOT EXISTS session_conversations (session_id TEXT, conversation_id TEXT) STRICT",
+    "CREATE TABLE IF NOT EXISTS conversations (conversation_id TEXT NOT NULL, channel TEXT NOT NULL,"
+    " account_id TEXT NOT NULL, kind TEXT NOT NULL, peer_id TEXT NOT NULL) STRICT",
+)
+
 
 class AgentStore:
     """The session database of one agent; table is the shape of its release."""
@@ -91,3 +98,15 @@ class AgentStore:
     def change(self, sql: str, *values: Any) -> None:
         with self._connection() as connection:
             connection.execute(sql, values)
+
+    def converse(self, key: str, *senders: tuple[str, str]) -> None:
+        """Direct conversations, (channel, peer), that led to a session."""
+        for statement in _CONVERSATIONS:
+            self.change(statement)
+        self.change("INSERT INTO session_windows VALUES (?, ?)", f"id of {key}", key)
+        for channel, peer in senders:
+            name = f"{channel} {peer}"
+            self.change(
+                "INSERT INTO conversations VALUES (?, ?, 'default', 'direct', ?)", name, channel, peer
+            )
+            self.change("INSERT INTO session_conversations VALUES (?, ?)", f"id of {key}", name)

@@ -38,6 +38,9 @@ COMMANDS: dict[str, Entry] = {
     "sessions cleanup": Entry(
         "sessions_cleanup:cleanup", "Sessions", "what maintenance would do with every session"
     ),
+    "sessions doctor": Entry(
+        "sessions_doctor:doctor", "Sessions", "shared direct messages, duplicates, orphans, leftovers"
+    ),
     "record": Entry("record:record", "Change", "append one event by the gateway's rules"),
     "run": Entry("record:run", "Change", "run a command as a recorded child run", interspersed=False),
     "cursors add": Entry("cursors:add", "Change", "watch a session from now on"),
