@@ -81,7 +81,13 @@ def cleanup(
         lines = _applied_text(found, differences, exit_status)
     stores = [store_view(one, applied=apply) for one in found]
     if all_agents:
-        body |= {"allAgents": True, "dryRun": not apply, "stores": stores}
+        modes = {store["mode"] for store in stores}
+        body |= {
+            "allAgents": True,
+            "mode": modes.pop() if modes else None,
+            "dryRun": not apply,
+            "stores": stores,
+        }
         if failed:
             body["partialError"] = {agent: error.message for agent, error in failed.items()}
     else:
@@ -108,6 +114,8 @@ def _plan_text(call: Call, found: list[AgentPlan]) -> Iterator[str]:
 def _advice(found: list[AgentPlan]) -> str:
     if not any(one.preview.changes for one in found):
         return "nothing to do"
+    if all(one.preview.mode == "warn" for one in found):
+        return "nothing was changed; the mode is warn, so OpenClaw changes nothing without --enforce"
     return "nothing was changed; --apply lets openclaw do it"
 
 

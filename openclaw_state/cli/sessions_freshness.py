@@ -20,6 +20,7 @@ from ..sessions.calendar import zone
 from ..sessions.document import Document, member, section, text_of
 from ..sessions.freshness import Freshness, SessionFreshness, session_freshness
 from ..sessions.kinds import delivery_route
+from ..sessions.naming import canonical_key
 from ..sessions.rules import CURRENT, RuleSet, check_rules
 from ..timespec import parse_point
 from .options import Call, Result, command
@@ -154,9 +155,10 @@ def _stored(
     call: Call, key: str, at: int, where: Zone, rules: str, channel: str | None, config: str | None
 ) -> Judged:
     settings = configuration(call, config)
-    agent = call.flag("agent") or agent_of(key) or agents_of(call, settings)[0]
-    store = agent_store(call, settings, agent, rules=rules)
-    entry = store.row(key).entry
+    named = None if call.flag("agent") else agent_of(key)
+    agent = named or agents_of(call, settings)[0]
+    store = agent_store(call, settings, agent, rules=rules, key=key)
+    entry = store.row(key, spelling=canonical_key(key, settings.data, agent_id=agent)).entry
     found = session_freshness(
         section(settings.data, "session"),
         key,

@@ -24,6 +24,31 @@ from ..sessions.protection import StoredSession
 from ..sessions.rules import ChosenRules, choose_rules
 from .options import Call
 
+# What maintenance, its protections and its table look at in an entry; it may hold much more.
+MAINTAINED = frozenset(
+    {
+        "archiveReason",
+        "archivedAt",
+        "chatType",
+        "delivery",
+        "endedAt",
+        "initializationPending",
+        "label",
+        "lastActivityAt",
+        "lastInteractionAt",
+        "model",
+        "modelSelectionLocked",
+        "parentSessionKey",
+        "pinnedAt",
+        "sessionId",
+        "sessionStartedAt",
+        "spawnedBy",
+        "startedAt",
+        "status",
+        "updatedAt",
+    }
+)
+
 
 class Configuration(NamedTuple):
     """openclaw.json as it was read; path is None where there is none and the defaults hold."""
@@ -53,14 +78,16 @@ class AgentStore(NamedTuple):
     warnings: tuple[str, ...] = ()
     headers: Mapping[str, Document] = {}
 
-    def row(self, key: str) -> StoredSession:
-        """Raises NotFoundError when no session has exactly this key."""
+    def row(self, key: str, *, spelling: str) -> StoredSession:
+        """The session of exactly this key.
+
+        Raises NotFoundError, which names the spelling under which a store would keep it.
+        """
         for row in self.rows:
             if row.key == key:
                 return row
-        raise NotFoundError(
-            f"agent {self.agent_id} has no session {key!r}", hint=f"{self.path} was read; keys are exact"
-        )
+        hint = f"OpenClaw keeps it as {spelling}" if spelling != key else f"{self.path} was read"
+        raise NotFoundError(f"agent {self.agent_id} has no session {key!r}", hint=hint)
 
 
 def configuration(call: Call, path: str | None = None) -> Configuration:
@@ -109,9 +136,17 @@ def agents_of(call: Call, config: Configuration, *, everyone: bool = False) -> l
 
 
 def agent_store(
-    call: Call, config: Configuration, agent_id: str, *, rules: str = "auto", messages: bool = False
+    call: Call,
+    config: Configuration,
+    agent_id: str,
+    *,
+    rules: str = "auto",
+    key: str | None = None,
+    messages: bool = False,
 ) -> AgentStore:
-    """Read an agent's sessions; messages also looks whether each transcript has one.
+    """Read an agent's sessions, as far as maintenance looks at them; or one, by its key, whole.
+
+    messages also looks whether each transcript has a message.
 
     Raises NoDatabaseError where there are none, BadDatabaseError for tables that this tool does
     not know.
@@ -124,9 +159,9 @@ def agent_store(
     )
     if place.has_legacy and not _has_sessions(place.path):
         return _legacy_store(place, rules)
-    contents = read_store(place.path)
+    contents = read_store(place.path, wanted=MAINTAINED if key is None else None, key=key)
     chosen = choose_rules(rules, app_version=contents.shape.app_version)
-    known = transcripts(place.path, messages=messages)
+    known = transcripts(place.path, messages=messages) if key is None else None
     rows = [
         StoredSession(
             row.key,

@@ -3,12 +3,24 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 from contextlib import closing
 from typing import Any
 
 from ..core.failures import translated
 from .agentrows import open_store, probe_store
 
+# One step through the index for each session, however many rows its transcript has.
+_SESSIONS = """
+WITH RECURSIVE found(id) AS (
+  SELECT min(session_id) FROM transcript_events
+  UNION ALL
+  SELECT (SELECT min(session_id) FROM transcript_events WHERE session_id > found.id)
+  FROM found WHERE found.id IS NOT NULL
+)
+SELECT id FROM found WHERE id IS NOT NULL
+"""
+_EVENTS = "SELECT event_json FROM transcript_events WHERE session_id = ? ORDER BY seq"
 _ROLES = frozenset({"user", "assistant", "tool", "toolResult", "system"})
 
 
@@ -21,18 +33,18 @@ def transcripts(path: str, *, messages: bool = False) -> dict[str, bool | None] 
     with translated(path), closing(open_store(path)) as connection:
         if not probe_store(connection).has_transcripts:
             return None
-        if not messages:
-            return {
-                row[0]: None
-                for row in connection.execute("SELECT DISTINCT session_id FROM transcript_events")
-            }
-        found: dict[str, bool | None] = {}
-        for session_id, text in connection.execute("SELECT session_id, event_json FROM transcript_events"):
-            if found.get(session_id) is not True:
-                said = None if text is None else _is_message(text)
-                known = found.get(session_id, False)
-                found[session_id] = said if said else None if None in (said, known) else False
-        return found
+        found = [row[0] for row in connection.execute(_SESSIONS)]
+        return {one: _has_message(connection, one) if messages else None for one in found}
+
+
+def _has_message(connection: sqlite3.Connection, session_id: str) -> bool | None:
+    answer: bool | None = False
+    for (text,) in connection.execute(_EVENTS, (session_id,)):
+        if text is None:
+            answer = None
+        elif _is_message(text):
+            return True
+    return answer
 
 
 def _is_message(text: str) -> bool:

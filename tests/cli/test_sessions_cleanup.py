@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tarfile
 from pathlib import Path
 from typing import Any
 
@@ -221,6 +222,41 @@ def test_every_agent_has_a_plan_and_one_that_cannot_be_read_stops_no_other(agent
     broken = plan(agents, "--all-agents", status=1)
     assert [one["agentId"] for one in broken["stores"]] == ["main"]
     assert list(broken["partialError"]) == ["work"]
+
+
+def test_a_release_between_the_rule_sets_is_planned_by_the_older_and_judged_by_the_newer(
+    agents: Agents,
+) -> None:
+    agents.add({"agent:main:scratch": OLD}, release="2026.8.2")
+    found = plan(agents)
+    assert (found["rules"]["set"], actions(found)) == ("2026.7", {"agent:main:scratch": "prune-stale"})
+    assert found["warnings"] == ["main: release between the two rule sets"]
+    judged = agents.json("sessions", "freshness", "agent:main:scratch")
+    assert (judged["rules"]["set"], judged["verdict"]) == ("2026.9", "no reset")
+
+
+def test_stores_of_openclaw_have_plans_and_stay_as_they_are(
+    agents: Agents, peer: Path, tmp_path: Path
+) -> None:
+    path = tmp_path / "peer.sqlite"
+    path.write_bytes((peer / "peer-agent-2026.9.6.sqlite").read_bytes())
+    before = path.read_bytes()
+    found = agents.cli.json("sessions", "cleanup", "--db", path, "--fix-missing")
+    assert len(found["actions"]) == found["beforeCount"] > 0
+    for row in found["actions"]:
+        judged = agents.cli.json("sessions", "freshness", row["key"], "--db", path)
+        assert judged["rules"]["set"] == "2026.9"
+    assert path.read_bytes() == before
+
+
+def test_a_state_directory_of_openclaw_has_a_plan_for_each_agent(
+    cli: Cli, peer: Path, tmp_path: Path
+) -> None:
+    with tarfile.open(peer / "peer-statedir.tar.gz") as archive:
+        archive.extractall(tmp_path, filter="data")
+    found = cli.json("sessions", "cleanup", "--all-agents", "--state-dir", tmp_path / "peer-statedir")
+    assert [one["agentId"] for one in found["stores"]] == ["main", "work"]
+    assert all(one["rules"]["set"] == "2026.9" for one in found["stores"])
 
 
 def test_a_configuration_that_openclaw_refuses_plans_nothing(agents: Agents) -> None:

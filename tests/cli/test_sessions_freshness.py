@@ -149,6 +149,8 @@ def test_a_session_that_is_not_there_is_not_found(agents: Agents) -> None:
     agents.add({PARENT: {}})
     assert agents("sessions", "freshness", "agent:main:none", "--json", status=4).error["code"] == "not_found"
     assert agents("sessions", "freshness", "agent:work:main", status=66).out == ""
+    error = agents("sessions", "freshness", "MAIN", "--json", status=4).error
+    assert error["hint"] == f"OpenClaw keeps it as {PARENT}"
 
 
 def test_a_store_that_was_never_imported_is_judged_by_its_own_rules(agents: Agents) -> None:
