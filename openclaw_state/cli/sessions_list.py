@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from datetime import tzinfo
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any
 
 import typer
 
-from ..core.javascript import is_number
-from ..core.keys import list_kind
 from ..errors import ExitStatus, StateError, UsageError
-from ..host.agentdb import Store
 from ..host.agentrows import StoreContents, StoreRow
 from ..report.escape import escape
 from ..report.session_text import listed_table
@@ -20,21 +16,17 @@ from ..report.text import plural
 from ..sessions.document import section, text_of
 from ..sessions.freshness import freshness, provider_owned
 from ..sessions.kinds import reset_type
-from ..sessions.listing import WANTED, Defaults, channel_of, is_internal, listed_row
+from ..sessions.listing import WANTED, Defaults, channel_of, listed_row
 from ..sessions.policy import ResetPolicy, reset_policy
-from ..sessions.protection import activity, contradiction
+from ..sessions.protection import contradiction
 from ..sessions.rules import RuleSet, choose_rules
 from ..sessions.timestamps import recorded_interaction, recorded_start
-from ..timespec import parse_duration, whole_number
 from .look import style_of
 from .options import Call, Result, command
+from .sessions_filters import KINDS, Candidate, parse_filters, positive
 from .sessions_freshness import gateway_zone
 from .sessions_stores import Surroundings, read_stores, surroundings
 
-KINDS = ("direct", "group", "cron", "spawn-child", "global", "unknown")
-SHOWN = 100
-MINUTE_MS = 60_000
-_UNITS = {"": 1, "b": 1, "k": 1024, "kb": 1024, "m": 1024**2, "mb": 1024**2, "g": 1024**3, "gb": 1024**3}
 LISTED_FIELDS = (
     "key",
     "agentId",
@@ -58,14 +50,6 @@ LISTED_FIELDS = (
 )
 
 
-class Candidate(NamedTuple):
-    """A row before the filters, with the store that it is from."""
-
-    row: StoreRow
-    store: Store
-    contents: StoreContents
-
-
 @command("agent", fields=LISTED_FIELDS)
 def list_stored(
     call: Call,
@@ -75,9 +59,9 @@ def list_stored(
     active: Annotated[
         str | None, typer.Option("--active", metavar="MIN", help="Only updated in the last MIN minutes.")
     ] = None,
-    limit: Annotated[str, typer.Option("--limit", metavar="N|all", help="How many sessions to show.")] = str(
-        SHOWN
-    ),
+    limit: Annotated[
+        str, typer.Option("--limit", metavar="N|all", help="How many sessions to show.")
+    ] = "100",
     kind: Annotated[
         str | None, typer.Option("--kind", metavar="|".join(KINDS), help="Only sessions of this kind.")
     ] = None,
@@ -94,105 +78,59 @@ def list_stored(
     """List stored sessions, the latest first, in the shape of `openclaw sessions --json`."""
     if all_agents and call.agent:
         raise UsageError("--all-agents contradicts --agent")
-    minutes = None if active is None else _positive(active, "--active")
-    most = None if limit == "all" else _positive(limit, "--limit")
-    if kind is not None and kind not in KINDS:
-        raise UsageError(f"--kind is one of {', '.join(KINDS)}, not {kind!r}")
-    size = None if larger_than is None else _size(larger_than)
-    age = None if older_than is None else parse_duration(older_than)
+    most = None if limit == "all" else positive(limit, "--limit", ", or all")
+    filters = parse_filters(
+        active=active, archived=archived, kind=kind, older_than=older_than, larger_than=larger_than
+    )
     around = surroundings(call, every=all_agents)
-    done = read_stores(around, wanted=WANTED, sizes=size is not None)
+    done = read_stores(around, wanted=WANTED, sizes=filters.larger_than is not None)
     if not done.contents:
         raise done.failures[0]
-    defaults = around.defaults()
-    tests: dict[str, Callable[[Candidate], bool]] = {"internal": lambda one: not is_internal(one.row.key)}
-    if minutes is not None:
-        since = call.now - minutes * MINUTE_MS
-        tests["active"] = lambda one: _updated(one) >= since
-    if archived:
-        tests["archived"] = lambda one: one.row.entry.get("archivedAt") is not None
-    if kind is not None:
-        tests["kind"] = lambda one: list_kind(one.row.key, one.row.entry) == kind
-    if age is not None:
-        tests["olderThan"] = lambda one: call.now - activity(one.row.entry) > age
-    if size is not None:
-        tests["largerThan"] = lambda one: (one.row.transcript_bytes or 0) > size
     stored = [Candidate(row, store, contents) for store, contents in done.contents for row in contents.rows]
-    kept, filtered = _filtered(stored, tests)
-    kept.sort(key=lambda one: (-_updated(one), one.row.key))
-    shown = kept if most is None else kept[:most]
-    judge = Judge(call, around)
-    rows = [stored_row(one, around, defaults, judge, call.now) for one in shown]
-    several = len(around.stores) > 1
-    body: dict[str, Any] = {"path": None if several else around.stores[0].path}
-    if several:
-        body["stores"] = [{"agentId": store.agent_id, "path": store.path} for store in around.stores]
-    if all_agents:
-        body["allAgents"] = True
-    body |= {
+    kept, filtered = filters.apply(stored, call.now)
+    kept.sort(key=lambda one: (-one.updated_at, one.row.key))
+    judge, defaults = Judge(call, around), around.defaults()
+    rows = [stored_row(one, around, defaults, judge, call.now) for one in kept[:most]]
+    body = {
+        **_targets(around, every=all_agents),
         "count": len(rows),
         "totalCount": len(kept),
         "limitApplied": most,
         "hasMore": len(rows) < len(kept),
-        "activeMinutes": minutes,
+        "activeMinutes": filters.active_minutes,
         "sessions": (row for row in rows),
         "storedCount": len(stored),
-        "archivedCount": sum(one.row.entry.get("archivedAt") is not None for one in stored),
+        "archivedCount": sum(one.is_archived for one in stored),
         "filteredOut": filtered,
         "otherAgents": around.others,
         "problems": [problem.view() for problem in done.problems],
     }
+    problems = [_told(problem.message, problem.hint) for problem in done.problems]
     return Result(
         "sessions list",
         body,
-        text=listed_table(rows, style_of(call), agents=several) if rows else (),
+        text=listed_table(rows, style_of(call), agents=len(around.stores) > 1) if rows else (),
         rows=rows,
         notes=lambda: _notes(body),
         place=around.place,
-        warnings=[
-            *around.warnings,
-            *done.remarks,
-            *judge.warnings,
-            *(_told(problem.message, problem.hint) for problem in done.problems),
-        ],
-        status=ExitStatus.FINDINGS if done.problems else ExitStatus.OK,
+        warnings=[*around.warnings, *done.remarks, *judge.warnings, *problems],
+        status=ExitStatus.FINDINGS if problems else ExitStatus.OK,
     )
+
+
+def _targets(around: Surroundings, *, every: bool) -> dict[str, Any]:
+    """The stores as OpenClaw names them: one by its path, several in a list."""
+    several = len(around.stores) > 1
+    named: dict[str, Any] = {"path": None if several else around.stores[0].path}
+    if several:
+        named["stores"] = [{"agentId": store.agent_id, "path": store.path} for store in around.stores]
+    if every:
+        named["allAgents"] = True
+    return named
 
 
 def _told(message: str, hint: str | None) -> str:
     return f"{message}; {hint}" if hint else message
-
-
-def _positive(text: str, option: str) -> int:
-    number = whole_number(text)
-    if not number:
-        more = ", or all" if option == "--limit" else ""
-        raise UsageError(f"{option} is a whole number from 1 on{more}, not {text!r}")
-    return number
-
-
-def _size(text: str) -> int:
-    found = re.fullmatch(r"(\d{1,15})([a-z]*)", text.strip().lower(), re.ASCII)
-    if not found or found[2] not in _UNITS:
-        raise UsageError(f"{text!r} is no size", hint="for example 500kb or 10mb")
-    return int(found[1]) * _UNITS[found[2]]
-
-
-def _updated(one: Candidate) -> int | float:
-    at = one.row.entry.get("updatedAt")
-    return at if is_number(at) else 0
-
-
-def _filtered(
-    stored: list[Candidate], tests: dict[str, Callable[[Candidate], bool]]
-) -> tuple[list[Candidate], dict[str, int]]:
-    """What passes every test, and how many each test took from those that the earlier ones left."""
-    counts: dict[str, int] = {}
-    for name, test in tests.items():
-        left = [one for one in stored if test(one)]
-        counts[name] = len(stored) - len(left)
-        stored = left
-    return stored, counts
 
 
 class Judge:
@@ -202,12 +140,14 @@ class Judge:
         self.warnings: list[str] = []
         self._now = call.now
         self._session = section(around.config.data, "session")
-        self._zone: tzinfo = gateway_zone(call, None).tz
+        self._zone = self._own_zone(call)
         self._rules: dict[str | None, RuleSet] = {}
         self._policies: dict[tuple[str, str | None, RuleSet], ResetPolicy] = {}
 
     def __call__(self, row: StoreRow, contents: StoreContents) -> dict[str, Any] | None:
         entry = row.entry
+        if self._zone is None:
+            return None
         try:
             found = freshness(
                 self._policy(row, contents.shape.app_version),
@@ -230,6 +170,13 @@ class Judge:
             "expiresAt": found.expires_at,
             "rules": found.rules,
         }
+
+    def _own_zone(self, call: Call) -> tzinfo | None:
+        try:
+            return gateway_zone(call, None).tz
+        except UsageError as error:
+            self.warnings.append(f"freshness is unknown: {error.message}")
+            return None
 
     def _policy(self, row: StoreRow, app_version: str | None) -> ResetPolicy:
         """The reset policy of a session; many sessions share one."""

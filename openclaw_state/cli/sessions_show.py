@@ -15,7 +15,8 @@ from ..sessions.kinds import chat_type
 from ..sessions.listing import LEVELS, WANTED, reply_route
 from .look import style_of
 from .options import Call, Result, command
-from .sessions_list import LISTED_FIELDS, Candidate, Judge, stored_row
+from .sessions_filters import Candidate
+from .sessions_list import LISTED_FIELDS, Judge, stored_row
 from .sessions_stores import ReadStores, Surroundings, read_stores, surroundings
 
 SHOWN_FIELDS = (*LISTED_FIELDS, "chatType", "contextTokensSource", "levels", "replyRoute", "transcript")

@@ -8,6 +8,7 @@ import sqlite3
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
+from ..core.failures import from_os
 from ..core.keys import fold, normalize_agent_id
 from ..core.opening import connect
 from ..errors import NoDatabaseError, StateError
@@ -54,6 +55,7 @@ def find_stores(
     """The store of every agent, by id: of directories, of `agent_databases`, of the configuration.
 
     An agent that is only configured, and has no store yet, is left out: it has nothing to read.
+    Raises AccessError or StorageError when the directories cannot be listed.
     """
     found: dict[str, list[str]] = {}
     for source, agents in (
@@ -75,11 +77,14 @@ def find_stores(
 
 
 def _directories(state_dir: str) -> Iterator[str]:
+    folder = os.path.join(state_dir, "agents")
     try:
-        with os.scandir(os.path.join(state_dir, "agents")) as entries:
+        with os.scandir(folder) as entries:
             names = [entry.name for entry in entries if entry.is_dir()]
-    except OSError:
+    except (FileNotFoundError, NotADirectoryError):
         return
+    except OSError as error:
+        raise from_os(error, folder) from error
     yield from (name for name in names if normalize_agent_id(name) == name)
 
 

@@ -55,7 +55,7 @@ def transcript_files(store_path: str, session_id: str) -> list[TranscriptFile]:
     found = []
     for folder in _FOLDERS:
         directory = os.path.join(agent, folder)
-        names = os.listdir(directory) if os.path.isdir(directory) else []
+        names = os.listdir(directory) if session_id and os.path.isdir(directory) else []
         for name in names:
             path = os.path.join(directory, name)
             if session_id in name and os.path.isfile(path):

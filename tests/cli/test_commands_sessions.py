@@ -388,3 +388,25 @@ def test_hostile_text_of_a_row_stays_harmless(cli: Cli, store: AgentStore) -> No
     for command in (("list",), ("show", key)):
         done = cli("sessions", *command)
         assert not any(mark in done.out for mark in ("\x1b", "\x07", "\u202e"))
+
+
+def test_a_time_zone_that_the_system_lacks_leaves_freshness_unknown(cli: Cli, store: AgentStore) -> None:
+    store.add(PARENT)
+    found = cli.json("sessions", "list", env={"TZ": "Mars/Olympus"})
+    assert found["sessions"][0]["freshness"] is None
+    assert any("freshness is unknown" in warning for warning in found["warnings"])
+
+
+def test_a_row_whose_times_are_no_numbers_is_listed_last(cli: Cli, store: AgentStore) -> None:
+    store.add(PARENT)
+    odd = store.add("agent:main:odd", updatedAt="soon", lastInteractionAt=[], totalTokens="many")
+    rows = cli.json("sessions", "list")["sessions"]
+    assert [row["key"] for row in rows] == [PARENT, odd]
+    assert (rows[1]["updatedAt"], rows[1]["ageMs"], rows[1]["totalTokens"]) == ("soon", None, None)
+    assert "agent:main:odd" in cli("sessions", "list").out
+    assert "agent:main:odd" in cli("sessions", "show", odd).out
+
+
+def test_a_directory_without_any_store_is_never_an_empty_list(cli: Cli, state_dir: StateDir) -> None:
+    assert cli("sessions", "list", "--json", status=66).error["code"] == "no_database"
+    assert cli("sessions", "list", "--all-agents", "--json", status=66).error["code"] == "no_database"
