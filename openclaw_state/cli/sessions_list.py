@@ -84,8 +84,7 @@ def list_stored(
     )
     around = surroundings(call, every=all_agents)
     done = read_stores(around, wanted=WANTED, sizes=filters.larger_than is not None)
-    if not done.contents:
-        raise done.failures[0]
+    done.require_one()
     stored = [Candidate(row, store, contents) for store, contents in done.contents for row in contents.rows]
     kept, filtered = filters.apply(stored, call.now)
     kept.sort(key=lambda one: (-one.updated_at, one.row.key))

@@ -58,8 +58,7 @@ def _only(around: Surroundings, done: ReadStores, key: str) -> Candidate:
         )
     if found:
         return found[0]
-    if done.failures:
-        raise done.failures[0]
+    done.require_one()
     if done.problems:
         raise NotFoundError(done.problems[0].message, hint=done.problems[0].hint, sessionKey=key)
     known = [row.key for _, contents in read_stores(around, wanted=()).contents for row in contents.rows]

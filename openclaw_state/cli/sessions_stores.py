@@ -83,6 +83,14 @@ class ReadStores(NamedTuple):
     failures: list[StateError]
     remarks: list[str]
 
+    def require_one(self) -> None:
+        """Raise what kept every store from being read: nothing was seen, so nothing can be said."""
+        if self.contents or not self.failures:
+            return
+        first = self.failures[0]
+        message = "; ".join(problem.message for problem in self.problems)
+        raise type(first)(message, hint=first.hint, **first.details)
+
 
 def surroundings(call: Call, *, every: bool = False, key: str | None = None) -> Surroundings:
     """The configuration, the state database if there is one, and the stores that are meant.

@@ -333,12 +333,21 @@ def test_a_newer_store_that_still_has_its_tables_is_read_with_care(cli: Cli, sto
 def test_a_sessions_json_is_recognised_with_the_command_that_imports_it(
     cli: Cli, state_dir: StateDir
 ) -> None:
-    folder = state_dir.root / "agents" / "main" / "sessions"
-    folder.mkdir(parents=True)
-    (folder / "sessions.json").write_text('{"main": {}}')
+    for agent in ("main", "work"):
+        folder = state_dir.root / "agents" / agent / "sessions"
+        folder.mkdir(parents=True)
+        (folder / "sessions.json").write_text('{"main": {}}')
     failed = cli("sessions", "list", "--json", status=66).error
-    assert "is not imported" in failed["message"]
+    assert failed["message"].startswith("agent main: its sessions stand in ")
     assert "openclaw doctor --fix" in failed["hint"]
+    both = cli("sessions", "list", "--all-agents", "--json", status=66).error["message"]
+    assert both.count("is not imported") == 2
+    AgentStore(state_dir.root, "third").add("agent:third:main")
+    found = cli.json("sessions", "list", "--all-agents", status=1)
+    assert [(one["agentId"], one["code"]) for one in found["problems"]] == [
+        ("main", "legacy_store"),
+        ("work", "legacy_store"),
+    ]
 
 
 def test_show_tells_route_levels_context_and_files_but_no_words(
