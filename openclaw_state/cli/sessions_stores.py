@@ -10,14 +10,14 @@ from typing import Any, NamedTuple
 from ..core.failures import translated
 from ..core.keys import agent_of, normalize_agent_id
 from ..core.listing import Standing, standing
-from ..errors import AgentSelectionError, NoDatabaseError, StateError
+from ..errors import AgentSelectionError, ConfigurationError, NoDatabaseError, StateError
 from ..host.agentdb import Store, find_stores, store_of
 from ..host.agentrows import StoreContents, StoreRow, open_store, probe_store, read_store
 from ..host.location import Location
 from ..host.registry import Registered, acp_sessions, registered_stores
 from ..host.surroundings import store_template
 from ..log.reading import Reading
-from ..sessions.agents import owner, roster
+from ..sessions.agents import MAIN, owner, roster
 from ..sessions.listing import Defaults, Listed
 from ..sessions.models import AcpRow
 from .options import Call
@@ -125,7 +125,13 @@ def surroundings(call: Call, *, every: bool = False, key: str | None = None) -> 
 def _lone_store(path: str) -> Store:
     """An agent database away from its state directory, which names its agent."""
     with translated(path), closing(open_store(path)) as connection:
-        return Store(probe_store(connection).agent_id or "main", path)
+        shape = probe_store(connection)
+    if shape.agent_id is None and not shape.has_sessions:
+        raise ConfigurationError(
+            f"{path} is no agent's database, and has no state directory around it",
+            hint="name that with --state-dir, or an openclaw-agent.sqlite with --db",
+        )
+    return Store(shape.agent_id or MAIN, path)
 
 
 def _log(call: Call, directory: str, via: str) -> tuple[Reading | None, Location, list[str]]:

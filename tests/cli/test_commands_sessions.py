@@ -419,3 +419,10 @@ def test_a_row_whose_times_are_no_numbers_is_listed_last(cli: Cli, store: AgentS
 def test_a_directory_without_any_store_is_never_an_empty_list(cli: Cli, state_dir: StateDir) -> None:
     assert cli("sessions", "list", "--json", status=66).error["code"] == "no_database"
     assert cli("sessions", "list", "--all-agents", "--json", status=66).error["code"] == "no_database"
+
+
+def test_a_log_on_its_own_has_no_sessions_to_list(tmp_path: Path) -> None:
+    path = tmp_path / "log.sqlite"
+    SignalLog(path, change=True, create=True).close()
+    for command in (("list",), ("show", PARENT), ("doctor",)):
+        assert "no state directory around it" in Cli(path)("sessions", *command, status=78).err
