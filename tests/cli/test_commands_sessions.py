@@ -20,9 +20,6 @@ from tests.cli.harness import Cli
 from tests.sessions import HOUR, AgentStore
 from tests.support import CHILD, PARENT, Clock, T, change, goal
 
-SHARED = Path("/work/shared/peer")
-LIVE = SHARED / "agent-loop-live"
-needs_live = pytest.mark.skipif(not LIVE.is_dir(), reason="the large files of a real gateway are not here")
 OURS = {"stateVersion", "watchers", "pending", "freshness", "archivedAt", "archiveReason", "inconsistent"}
 
 
@@ -41,14 +38,14 @@ def keys_of(document: Any) -> list[str]:
     return [row["key"] for row in document["sessions"]]
 
 
-@needs_live
-def test_the_list_is_the_one_that_openclaw_printed(tmp_path: Path) -> None:
-    shutil.copytree(LIVE / "statedir", tmp_path / "state-dir", copy_function=shutil.copyfile)
-    shutil.copyfile(LIVE / "openclaw.json", tmp_path / "state-dir" / "openclaw.json")
+def test_the_list_is_the_one_that_openclaw_printed(peer: Path, tmp_path: Path) -> None:
+    live = peer / "agent-loop-live"
+    shutil.copytree(live / "statedir", tmp_path / "state-dir", copy_function=shutil.copyfile)
+    shutil.copyfile(live / "openclaw.json", tmp_path / "state-dir" / "openclaw.json")
     cli = Cli(tmp_path / "state-dir" / "state" / "openclaw.sqlite")
     cli.now = 1_796_071_849_678
     found = cli.json("sessions", "list")
-    printed = json.loads((LIVE / "expected" / "sessions.json").read_text("utf-8"))
+    printed = json.loads((live / "expected" / "sessions.json").read_text("utf-8"))
     # The database was copied after this run had ended; OpenClaw read its clock for each row.
     for document in (found, printed):
         for row in document["sessions"]:
@@ -70,9 +67,8 @@ def _sums(folder: Path) -> dict[str, str]:
     }
 
 
-@needs_live
-def test_a_real_state_directory_is_read_and_left_as_it_was(tmp_path: Path) -> None:
-    with tarfile.open(SHARED / "peer-statedir.tar.gz") as archive:
+def test_a_real_state_directory_is_read_and_left_as_it_was(peer: Path, tmp_path: Path) -> None:
+    with tarfile.open(peer / "peer-statedir.tar.gz") as archive:
         archive.extractall(tmp_path, filter="data")
     folder = tmp_path / "peer-statedir"
     before = _sums(folder)
@@ -85,10 +81,9 @@ def test_a_real_state_directory_is_read_and_left_as_it_was(tmp_path: Path) -> No
     assert _sums(folder) == before
 
 
-@needs_live
-def test_an_agent_database_on_its_own_is_read(tmp_path: Path) -> None:
+def test_an_agent_database_on_its_own_is_read(peer: Path, tmp_path: Path) -> None:
     path = tmp_path / "agent.sqlite"
-    shutil.copyfile(SHARED / "peer-agent-2026.9.6.sqlite", path)
+    shutil.copyfile(peer / "peer-agent-2026.9.6.sqlite", path)
     found = Cli(path).json("sessions", "list")
     assert found["count"] == 50
     own = {row["key"]: (row["model"], row["contextTokens"], row["agentRuntime"]) for row in found["sessions"]}
