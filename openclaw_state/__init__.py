@@ -14,6 +14,17 @@ if TYPE_CHECKING:
     from .log.signal_log import SignalLog
     from .model import Changes, Cursor, CursorReport, Event, Head, Limits, Link, Notice
     from .results import Pruned, Recorded
+    from .sessions.bindings import Origin
+    from .sessions.freshness import Freshness, SessionFreshness, freshness, session_freshness
+    from .sessions.kinds import ParsedKey, parse_key
+    from .sessions.limits import MaintenancePolicy, maintenance_policy
+    from .sessions.maintenance import MaintenancePlan, PlannedRow, plan_maintenance
+    from .sessions.naming import canonical_key
+    from .sessions.peers import Peer
+    from .sessions.policy import ResetPolicy, reset_policy
+    from .sessions.protection import StoredSession
+    from .sessions.routing import Route, session_key
+    from .sessions.rules import ChosenRules, choose_rules
 
 __version__ = "0.1.0"
 
@@ -38,25 +49,59 @@ _HOMES = {
     ),
     "Pruned": "results",
     "Recorded": "results",
+    **dict.fromkeys(("ChosenRules", "choose_rules"), "sessions.rules"),
+    **dict.fromkeys(
+        ("Freshness", "SessionFreshness", "freshness", "session_freshness"), "sessions.freshness"
+    ),
+    **dict.fromkeys(("MaintenancePolicy", "maintenance_policy"), "sessions.limits"),
+    **dict.fromkeys(("MaintenancePlan", "PlannedRow", "plan_maintenance"), "sessions.maintenance"),
+    "Origin": "sessions.bindings",
+    **dict.fromkeys(("ParsedKey", "parse_key"), "sessions.kinds"),
+    "Peer": "sessions.peers",
+    **dict.fromkeys(("ResetPolicy", "reset_policy"), "sessions.policy"),
+    "StoredSession": "sessions.protection",
+    **dict.fromkeys(("Route", "session_key"), "sessions.routing"),
+    "canonical_key": "sessions.naming",
 }
 
 __all__ = [
     "Batch",
     "Changes",
+    "ChosenRules",
     "Cursor",
     "CursorReport",
     "Event",
     "EventFilter",
+    "Freshness",
     "Gap",
     "Head",
     "Limits",
     "Link",
+    "MaintenancePlan",
+    "MaintenancePolicy",
     "Notice",
+    "Origin",
+    "ParsedKey",
+    "Peer",
+    "PlannedRow",
     "Pruned",
     "Recorded",
+    "ResetPolicy",
+    "Route",
+    "SessionFreshness",
     "SignalLog",
     "StateError",
+    "StoredSession",
     "__version__",
+    "canonical_key",
+    "choose_rules",
+    "freshness",
+    "maintenance_policy",
+    "parse_key",
+    "plan_maintenance",
+    "reset_policy",
+    "session_freshness",
+    "session_key",
 ]
 
 

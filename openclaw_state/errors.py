@@ -133,6 +133,10 @@ class ConfigurationError(StateError):
     status = ExitStatus.CONFIGURATION
 
 
+class AgentSelectionError(ConfigurationError):
+    """No agent of the configuration is meant, or one that it does not have."""
+
+
 class HookError(StateError):
     """A command run for an event or a notice failed."""
 

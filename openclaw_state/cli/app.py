@@ -29,6 +29,18 @@ COMMANDS: dict[str, Entry] = {
     "watch": Entry("watch:watch", "Look", "a live board; in a pipe, the events as they come"),
     "cursors list": Entry("cursors:list_cursors", "Look", "who watches whom, and how far behind"),
     "notices": Entry("notices:notices", "Look", "pending notices, with the exact line"),
+    "sessions list": Entry("sessions_list:list_stored", "Sessions", "stored sessions, the latest first"),
+    "sessions show": Entry("sessions_show:show", "Sessions", "one stored session, with where its answers go"),
+    "sessions route": Entry("sessions_route:route", "Sessions", "which session a message goes to, and why"),
+    "sessions freshness": Entry(
+        "sessions_freshness:freshness", "Sessions", "does the next message start a session over, and why"
+    ),
+    "sessions cleanup": Entry(
+        "sessions_cleanup:cleanup", "Sessions", "what maintenance would do with every session"
+    ),
+    "sessions doctor": Entry(
+        "sessions_doctor:doctor", "Sessions", "shared direct messages, duplicates, orphans, leftovers"
+    ),
     "record": Entry("record:record", "Change", "append one event by the gateway's rules"),
     "run": Entry("record:run", "Change", "run a command as a recorded child run", interspersed=False),
     "cursors add": Entry("cursors:add", "Change", "watch a session from now on"),
@@ -53,7 +65,7 @@ COMMANDS: dict[str, Entry] = {
     "demo": Entry("demo:demo", "Health", "a short story to try, in a database of its own"),
     "help": Entry("help:topic", "Health", "topics: exit-codes, environment, formats, time"),
 }
-GROUPS = ("Look", "Change", "Upstream", "Health")
+GROUPS = ("Look", "Sessions", "Change", "Upstream", "Health")
 
 
 def resolve(argv: Sequence[str]) -> tuple[str, list[str]]:

@@ -140,7 +140,8 @@ class Result(NamedTuple):
     callable is asked when it is reached. text and rows are the same answer for people and for
     row formats; only one of the three is consumed. fields name what a row has, where that
     depends on the arguments. notes go to stderr. log is the database that was read: the
-    document names it and carries its warnings. after is done once the answer has been written.
+    document names it and carries its warnings; place names one that is no signal log. after is
+    done once the answer has been written.
     """
 
     command: str
@@ -150,6 +151,7 @@ class Result(NamedTuple):
     fields: Sequence[str] = ()
     notes: Callable[[], Iterable[str]] = tuple
     log: Opened | None = None
+    place: Location | None = None
     warnings: Sequence[str] = ()
     status: ExitStatus | int = ExitStatus.OK
     after: Callable[[], None] = lambda: None

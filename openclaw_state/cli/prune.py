@@ -90,11 +90,28 @@ def _remember(call: Call, log: Reading, done: Pruned, limits: Limits) -> list[st
 
 @command("agent", "write", "plan", "ask", fields=FORGOTTEN_FIELDS)
 def forget(
-    call: Call, key: Annotated[str, typer.Argument(metavar="KEY", help="The session to forget.")]
+    call: Call,
+    key: Annotated[str | None, typer.Argument(metavar="[KEY]", help="The session to forget.")] = None,
+    older_than: Annotated[
+        str | None, typer.Option("--older-than", metavar="D", help="Sessions without a change for so long.")
+    ] = None,
+    synthetic_only: Annotated[
+        bool, typer.Option("--synthetic-only", help="Of these, only what no person opened.")
+    ] = False,
+    max_sessions: Annotated[
+        str | None, typer.Option("--max-sessions", metavar="N", help="Sessions beyond the latest N.")
+    ] = None,
 ) -> Result:
     """Delete a session's events, state version and link, and every watch by or on it."""
+    many = older_than is not None or max_sessions is not None
+    if (key is None) != many:
+        raise UsageError("say which sessions", hint="a key, or --older-than D and --max-sessions N")
+    if synthetic_only and not many:
+        raise UsageError("--synthetic-only needs --older-than or --max-sessions")
     dry = bool(call.flag("dry_run"))
     log: Reading = call.read() if dry else call.change()
+    if key is None:
+        return _forget_old(call, log, older_than, max_sessions, synthetic_only=synthetic_only)
     require_known(log, key)
     agent = log.resolve_agent(key, call.agent)
     done = log.plan_forget(key, agent_id=agent)
@@ -110,6 +127,53 @@ def forget(
         rows=[view],
         log=log,
     )
+
+
+def _forget_old(
+    call: Call, log: Reading, older_than: str | None, max_sessions: str | None, *, synthetic_only: bool
+) -> Result:
+    from .forgetting import choose_old, doomed_lines
+
+    doomed = choose_old(
+        log,
+        call.now,
+        older_than_ms=None if older_than is None else parse_duration(older_than),
+        synthetic_only=synthetic_only,
+        max_sessions=None if max_sessions is None else _count(max_sessions),
+        agent_id=call.agent,
+    )
+    if isinstance(log, SignalLog) and doomed.rows:
+        call.confirm(lambda: f"Remove all traces of {plural(len(doomed.rows), 'session')}?")
+    views = []
+    for row, planned in doomed.rows:
+        wanted = {"agent_id": row.agent_id}
+        done = (
+            log.forget(row.session_key, **wanted)
+            if isinstance(log, SignalLog)
+            else log.plan_forget(row.session_key, **wanted)
+        )
+        views.append(forgotten_view(done) | {"kind": planned.kind, "why": planned.reason})
+    dry = bool(call.flag("dry_run"))
+    return Result(
+        "forget",
+        {"dryRun": dry, "sessions": views, "total": len(views), "protected": doomed.protected},
+        text=doomed_lines(doomed, "would remove" if dry else "removed") if views else ["nothing to remove"],
+        rows=views,
+        fields=(*FORGOTTEN_FIELDS, "kind", "why"),
+        notes=lambda: (
+            [f"{plural(doomed.protected, 'session')} kept by a rule of maintenance"]
+            if doomed.protected
+            else []
+        ),
+        log=log,
+    )
+
+
+def _count(text: str) -> int:
+    count = whole_number(text)
+    if count is None:
+        raise UsageError(f"--max-sessions is a whole number, not {text!r}")
+    return count
 
 
 def _forget_sentence(forgotten: Forgotten, verb: str) -> str:

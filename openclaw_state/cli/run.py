@@ -13,6 +13,7 @@ from typing import NoReturn, TextIO
 
 from .. import __version__
 from ..errors import ExitStatus, StateError, StopError, UsageError
+from ..host.location import Location
 from ..report import jsonout
 from ..report.escape import escape
 from .app import PROGRAM, family_overview, is_family, load, overview, resolve
@@ -106,8 +107,8 @@ def _show(call: Call, result: Result) -> None:
     warnings = [*(result.log.warnings if result.log else ()), *result.warnings]
     quiet = call.flag("quiet")
     if not quiet:
-        if call.flag("verbose") and result.log is not None:
-            place = result.log.location
+        place = _place(result)
+        if call.flag("verbose") and place is not None:
             err.write(f"database: {escape(place.path)} (chosen by {place.via})\n")
         _write(out, _printed(call, result, warnings))
         out.flush()
@@ -180,9 +181,13 @@ def _printed(call: Call, result: Result, warnings: list[str]) -> Iterator[str]:
 
 
 def _envelope(result: Result, warnings: list[str]) -> dict[str, object]:
-    place = result.log.location if result.log is not None else None
+    place = _place(result)
     database = {"path": place.path, "via": place.via} if place else None
     return jsonout.envelope(result.command, database=database, body=result.body, warnings=warnings)
+
+
+def _place(result: Result) -> Location | None:
+    return result.place if result.log is None else result.log.location
 
 
 def _selected(call: Call, result: Result) -> Iterable[dict[str, object]]:

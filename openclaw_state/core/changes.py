@@ -129,8 +129,8 @@ def parse_since(value: Any) -> int | None:
         value = _number(trim(value))
     if value is None:
         return None
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    if is_number and 0 <= value <= SAFE_MAX and value == int(value):
+    is_finite = isinstance(value, int | float) and not isinstance(value, bool)
+    if is_finite and 0 <= value <= SAFE_MAX and value == int(value):
         return int(value)
     raise UsageError("changesSince must be a non-negative integer")
 

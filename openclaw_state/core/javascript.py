@@ -19,6 +19,9 @@ _SPACES = re.compile(f"[{_SPACE}]+")
 # Where str.split() has another idea of white space.
 _DISPUTED = "\x1c\x1d\x1e\x1f\x85\ufeff"
 
+_DECIMAL = r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
+_RADIX = r"0(?:[xX][0-9a-fA-F]+|[oO][0-7]+|[bB][01]+)"
+
 
 def trim(text: str) -> str:
     """Strip what JavaScript calls white space, and nothing else."""
@@ -88,3 +91,17 @@ def _placed(digits: str, point: int) -> str:
         return f"0.{'0' * -point}{digits}"
     rest = f".{digits[1:]}" if len(digits) > 1 else ""
     return f"{digits[0]}{rest}e{point - 1:+d}"
+
+
+def to_number(value: Any) -> int | float:
+    """What arithmetic makes of a value: numeric text counts, blank text is 0; else NaN."""
+    if isinstance(value, bool | int | float):
+        return int(value) if isinstance(value, bool) else value
+    if not isinstance(value, str):
+        return math.nan
+    text = trim(value)
+    if not text:
+        return 0
+    if re.fullmatch(_RADIX, text, re.ASCII):
+        return int(text, 0)
+    return float(text) if re.fullmatch(_DECIMAL, text, re.ASCII) else math.nan

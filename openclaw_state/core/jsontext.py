@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from json.encoder import encode_basestring
 from json.scanner import make_scanner
 from typing import Any, NoReturn
@@ -217,12 +217,16 @@ def _items(values: list[Any] | tuple[Any, ...]) -> list[Any]:
 
 def _members(pairs: dict[Any, Any]) -> list[Any]:
     named = [(key if isinstance(key, str) else _scalar_text(key), value) for key, value in pairs.items()]
-    # A sort that keeps the others as they stand.
     named.sort(key=lambda pair: _rank(pair[0]))
     found: list[Any] = []
     for key, value in named:
         found += [_Raw(","), _Raw(encode_basestring(key) + ":"), value]
     return found[1:]
+
+
+def own_keys(names: Iterable[str]) -> list[str]:
+    """The order in which an object lists its keys: array indices first, ascending."""
+    return sorted(names, key=_rank)
 
 
 def _rank(key: str) -> int:

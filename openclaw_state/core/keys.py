@@ -1,20 +1,25 @@
-"""Session keys, as far as the signal log looks into them (contract, sessions section 1.1).
+"""The grammar of session keys (contract, sessions section 1.1).
 
-Stored keys are opaque and case-sensitive; only watchers are parsed, and only the in-process
-queue folds case.
+The signal log takes stored keys as opaque and case-sensitive; only watchers are parsed there,
+and only the in-process queue folds case. Session stores fold every key.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from functools import lru_cache
+from typing import Any
 
 from ..errors import UsageError
-from .javascript import trim
+from .javascript import is_falsy, trim
 
 MAX_AGENT_ID = 64
 # The same few keys come again with every event.
 _remembered = lru_cache(maxsize=4_096)
+_AGENT_ID = r"[a-z0-9][a-z0-9_-]{0,63}"
+# OpenClaw keeps accounts in a plain object, where these names are taken.
+_NOT_ACCOUNTS = ("", "__proto__", "constructor", "prototype")
 _KEPT_SIGNAL = r"(?i)(?:^|(?<=:))(signal:group:)([^:]*)"
 _KEPT_MATRIX = r"(?is)((?:agent:[^:]*:+)*matrix:(?:channel|group):)(.+)"
 
@@ -36,6 +41,22 @@ def _split(folded: str) -> tuple[str, str] | None:
     agent, _, rest = rest.partition(":")
     agent = trim(agent)
     return (agent, rest) if prefix == "agent" and agent and rest and rest[0] != ":" else None
+
+
+def qualify(agent: str, rest: str) -> str:
+    """The key that parses to this agent and rest."""
+    return f"agent:{agent}:{rest}"
+
+
+def is_malformed(key: str) -> bool:
+    """Does it begin as an agent's key, without being one?"""
+    return parse(key) is None and trim(key)[:6].lower() == "agent:"
+
+
+def body(key: str) -> str:
+    """The rest of a key that parses, else the whole key; folded."""
+    parsed = parse(key)
+    return parsed[1] if parsed else fold(key)
 
 
 @_remembered
@@ -61,16 +82,42 @@ def owner(key: str, agent_id: str | None) -> str:
 @_remembered
 def is_subagent(key: str) -> bool:
     """Sub-agent watchers are queued, never woken (contract, signal-log section 8)."""
+    return body(key).startswith("subagent:")
+
+
+def list_kind(key: str, entry: Mapping[str, Any]) -> str:
+    """The kind that OpenClaw lists a session under: `global`, `unknown`, `cron`, `spawn-child`,
+    `group` or `direct` (contract, sessions section 1.6)."""
     parsed = parse(key)
-    return (parsed[1] if parsed else fold(key)).startswith("subagent:")
+    if key in ("global", "unknown"):
+        return key
+    if parsed and parsed[1].startswith("cron:"):
+        return "cron"
+    if not is_falsy(entry.get("spawnedBy")):
+        return "spawn-child"
+    return "group" if entry.get("chatType") in ("group", "channel") or names_group(key) else "direct"
+
+
+def names_group(key: str) -> bool:
+    return ":group:" in key or ":channel:" in key
 
 
 def normalize_agent_id(text: str) -> str:
-    """Trimmed, lower-cased, other characters to `-`, at most 64 characters, empty to `main`."""
+    """Trimmed and lower-cased; what is no id then gets `-` for other characters; empty to `main`."""
+    return _identifier(text) or "main"
+
+
+def normalize_account_id(text: str) -> str:
+    """As an agent's id, but what cannot be one is `default`."""
+    account = _identifier(text)
+    return "default" if account in _NOT_ACCOUNTS else account
+
+
+def _identifier(text: str) -> str:
     lowered = trim(text).lower()
-    if len(lowered) <= MAX_AGENT_ID and lowered.isascii() and lowered.isalnum():
+    if re.fullmatch(_AGENT_ID, lowered):
         return lowered
-    return re.sub("[^a-z0-9_-]+", "-", lowered).strip("-")[:MAX_AGENT_ID] or "main"
+    return re.sub("[^a-z0-9_-]+", "-", lowered).strip("-")[:MAX_AGENT_ID]
 
 
 def normalize_main_key(text: str | None) -> str:

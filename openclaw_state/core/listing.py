@@ -221,3 +221,30 @@ def known_keys(connection: sqlite3.Connection) -> list[str]:
         " UNION SELECT session_key FROM session_upstream_links"
     )
     return [key for (key,) in rows]
+
+
+class Standing(NamedTuple):
+    """What the log knows of every session at once: versions by key and agent, watches by key."""
+
+    versions: dict[tuple[str, str], int]
+    watchers: dict[str, tuple[int, int]]
+
+    def of(self, session_key: str, agent_id: str) -> tuple[int, int, int]:
+        """(state version, watchers, pending notices) of one session."""
+        return (
+            self.versions.get((session_key, agent_id), 0),
+            *self.watchers.get(session_key, (0, 0)),
+        )
+
+
+def standing(connection: sqlite3.Connection) -> Standing:
+    """Every head and every watched session, in two passes."""
+    heads = connection.execute("SELECT session_key, agent_id, last_sequence FROM session_state_heads")
+    watched = connection.execute(
+        "SELECT target_session_key, count(*), sum(material_sequence > last_seen_sequence)"
+        " FROM session_watch_cursors GROUP BY target_session_key"
+    )
+    return Standing(
+        {(key, agent): version for key, agent, version in heads},
+        {key: (watchers, pending) for key, watchers, pending in watched},
+    )

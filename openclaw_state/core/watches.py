@@ -245,8 +245,10 @@ def register_ambient(
 ) -> Watched:
     """The agent's main session watches its group sessions, queue-only (contract section 10)."""
     own_main_key = main_key if shape.version >= _MAIN_KEY_SINCE or shape.has_store_path else None
-    watcher = f"agent:{keys.normalize_agent_id(agent_id)}:{keys.normalize_main_key(own_main_key)}"
-    if rule := _ambient_refusal(session_key, entry) or refusal(watcher, session_key, agent_id):
+    watcher = keys.qualify(keys.normalize_agent_id(agent_id), keys.normalize_main_key(own_main_key))
+    if keys.list_kind(session_key, entry) != "group":
+        return Watched(False, False, None, "not a group session")
+    if rule := refusal(watcher, session_key, agent_id):
         return Watched(False, False, None, rule)
     existing = find(connection, shape, watcher, session_key)
     if dm_scope != "main" and not shape.has_store_path and shape.version < _MAIN_KEY_SINCE:
@@ -288,21 +290,6 @@ def refusal(watcher: str, target: str, agent_id: str | None) -> str | None:
         return "a session cannot watch itself"
     if agent_id is None and keys.agent_of(target) is None:
         return "a bare target key needs its agent named"
-    return None
-
-
-def _ambient_refusal(session_key: str, entry: Mapping[str, Any]) -> str | None:
-    parsed = keys.parse(session_key)
-    folded = keys.fold(session_key)
-    rest = parsed[1] if parsed else folded
-    grouped = entry.get("chatType") in ("group", "channel") or ":group:" in folded or ":channel:" in folded
-    if (
-        session_key in ("global", "unknown")
-        or rest.startswith("cron:")
-        or entry.get("spawnedBy")
-        or not grouped
-    ):
-        return "not a group session"
     return None
 
 

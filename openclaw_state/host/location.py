@@ -45,11 +45,11 @@ def locate(
     if profile is not None:
         _check_profile(trim(profile))
     if db is not None:
-        return _file(_absolute(db, environ, cwd), "--db")
+        return _file(absolute(db, environ, cwd), "--db")
     if state_dir is not None:
-        return _in_directory(_absolute(state_dir, environ, cwd), "--state-dir")
+        return _in_directory(absolute(state_dir, environ, cwd), "--state-dir")
     if named := trim(environ.get("OPENCLAW_STATE_DB", "")):
-        found = _file(_absolute(named, environ, cwd), "OPENCLAW_STATE_DB")
+        found = _file(absolute(named, environ, cwd), "OPENCLAW_STATE_DB")
         passed = ("OPENCLAW_STATE_DB is set and goes before --profile",) if profile is not None else ()
         return found._replace(warnings=passed)
     if profile is not None:
@@ -66,7 +66,7 @@ def locate(
 def openclaw_state_dir(environ: Mapping[str, str], cwd: str | None = None) -> tuple[str, str]:
     """OpenClaw's state directory by its own rules, and the rule: it need not exist."""
     if named := trim(environ.get("OPENCLAW_STATE_DIR", "")):
-        return _absolute(named, environ, cwd), "OPENCLAW_STATE_DIR"
+        return absolute(named, environ, cwd), "OPENCLAW_STATE_DIR"
     home = effective_home(environ, cwd)
     current, legacy = os.path.join(home, ".openclaw"), os.path.join(home, ".clawdbot")
     moved = "OPENCLAW_HOME" if _home_value(environ, "OPENCLAW_HOME") else None
@@ -112,7 +112,8 @@ def _expand(path: str, home: str) -> str:
     return home + path[1:] if path == "~" or path.startswith(("~/", "~\\")) else path
 
 
-def _absolute(path: str, environ: Mapping[str, str], cwd: str | None) -> str:
+def absolute(path: str, environ: Mapping[str, str], cwd: str | None = None) -> str:
+    """A path as OpenClaw takes it: a leading `~` is the effective home."""
     if path.startswith("~"):
         path = _expand(path, effective_home(environ, cwd))
     return _normal(path, cwd)
@@ -162,7 +163,7 @@ def _profile(name: str, environ: Mapping[str, str], cwd: str | None) -> Location
     directory = os.path.join(effective_home(environ, cwd), folder)
     found = _in_directory(directory, "--profile")
     named = trim(environ.get("OPENCLAW_STATE_DIR", ""))
-    if named and not _same(other := _absolute(named, environ, cwd), directory):
+    if named and not _same(other := absolute(named, environ, cwd), directory):
         note = f"OPENCLAW_STATE_DIR names {other}; OpenClaw itself would use that, not the profile"
         return found._replace(warnings=(note,))
     return found

@@ -4,28 +4,49 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
+from functools import cached_property
 
+from ..core.javascript import trim
 from ..core.keys import agent_of
 from ..core.surroundings import STORE_UNKNOWN
-from ..errors import ConfigurationError
+from ..errors import ConfigurationError, StateError
 from ..model import Cursor, Delivery
 from .agentdb import configured_store, default_store, session_rows
-from .config import store_doubt
+from .config import load
+from .location import absolute
 
 
 class StateDirectory:
     """The per-agent stores of one state directory.
 
-    store is a configured `session.store` template; without one the default layout holds,
-    unless openclaw.json may say otherwise: then paths and delivery are unknown.
+    store is a configured `session.store` template; without one openclaw.json is asked, and where
+    that cannot be read, paths and delivery are unknown.
     """
 
     def __init__(
         self, root: str, *, store: str | None = None, environ: Mapping[str, str] | None = None
     ) -> None:
         self.root = root
-        self._template = store
-        self._doubt = None if store else store_doubt(root, os.environ if environ is None else environ)
+        self._given = store
+        self._environ = os.environ if environ is None else environ
+
+    @cached_property
+    def _configured(self) -> tuple[str | None, str | None]:
+        """The template in force, and why it cannot be known; read once, when it first matters."""
+        if self._given is not None:
+            return self._given, None
+        try:
+            return store_template(load(self.root, self._environ).data, self._environ), None
+        except StateError as error:
+            return None, error.message
+
+    @property
+    def _template(self) -> str | None:
+        return self._configured[0]
+
+    @property
+    def _doubt(self) -> str | None:
+        return self._configured[1]
 
     def store_path(self, watcher: str) -> str | None:
         agent = agent_of(watcher)
@@ -74,3 +95,11 @@ class StateDirectory:
 
     def _store(self, agent: str) -> str:
         return configured_store(self._template, agent) if self._template else default_store(self.root, agent)
+
+
+def store_template(config: Mapping[str, object], environ: Mapping[str, str]) -> str | None:
+    """The absolute path that `session.store` configures, with its `{agentId}`; None for the default."""
+    session = config.get("session")
+    store = session.get("store") if isinstance(session, Mapping) else None
+    named = trim(store) if isinstance(store, str) else ""
+    return absolute(named, environ) if named else None

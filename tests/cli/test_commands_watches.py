@@ -130,11 +130,21 @@ class TestList:
         done = cli("cursors", "list", "-v")
         assert f"{OTHER} -> {CHILD}: other store, the watch names /elsewhere" in done.err
 
-    def test_a_configured_store_makes_delivery_unknown(self, cli: Cli, state_dir: StateDir) -> None:
+    @pytest.mark.parametrize(
+        ("text", "delivery"),
+        [
+            ('{session: {store: "/x/{agentId}.json"}}', (False, "other store")),
+            ('{session: {store: "/x/{agentId}.json"', (None, "unknown")),
+        ],
+        ids=["moved", "cannot be read"],
+    )
+    def test_a_configured_store_decides_delivery(
+        self, cli: Cli, state_dir: StateDir, text: str, delivery: tuple[bool | None, str]
+    ) -> None:
         cli("cursors", "add", PARENT, CHILD, path=state_dir.path)
-        (state_dir.root / "openclaw.json").write_text('{session: {store: "/x/{agentId}.json"}}')
+        (state_dir.root / "openclaw.json").write_text(text)
         (watch,) = cli.json("cursors", "list", path=state_dir.path)["cursors"]
-        assert (watch["deliverable"], watch["delivery"]) == (None, "unknown")
+        assert (watch["deliverable"], watch["delivery"]) == delivery
 
 
 class TestAdd:

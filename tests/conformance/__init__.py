@@ -11,12 +11,25 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from . import signal_log, upstream_checks, upstream_monitor, upstream_texts
+from . import (
+    maintenance,
+    reset,
+    session_keys,
+    signal_log,
+    upstream_checks,
+    upstream_monitor,
+    upstream_texts,
+)
 
 # Run a case, and say what differed, or None.
 Check = Callable[[], str | None]
 
 DRIVERS: dict[str, Callable[[dict[str, Any]], Iterator[tuple[str, Check]]]] = {
+    "maintenance": maintenance.cases,
+    "maintenance-2026.7": maintenance.cases,
+    "reset": reset.cases,
+    "reset-2026.7": reset.cases,
+    "session-keys": session_keys.cases,
     "signal-log": signal_log.cases,
     "upstream-claude": upstream_checks.claude_suite,
     "upstream-claude-node": upstream_checks.node_suite,

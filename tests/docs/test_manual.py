@@ -144,10 +144,11 @@ def test_the_shell_examples_of_a_page_run_as_shown(page: Path, shell: Shell) -> 
     shell.check(found)
 
 
-def test_the_python_example_prints_what_the_page_says(shell: Shell) -> None:
-    program, output = pages.literal_blocks(PYTHON)
-    (shell.home / "example.py").write_text(program)
-    assert shell.run("python3 example.py") == (0, output)
+def test_the_python_examples_print_what_the_page_says(shell: Shell) -> None:
+    blocks = pages.literal_blocks(PYTHON)
+    for program, output in zip(blocks[::2], blocks[1::2], strict=True):
+        (shell.home / "example.py").write_text(program)
+        assert shell.run("python3 example.py") == (0, output)
 
 
 @by_page

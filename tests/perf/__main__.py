@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 import sys
 
-from . import follow, measures, upstream
+from . import follow, measures, sessions, upstream
 
 
 def main() -> int:
     missed = 0
     print(f"{'MEASURE':58}  {'FIGURE':>12}  {'BOUND':>12}")
-    for measure in (*measures.MEASURES, *upstream.MEASURES, follow.follow):
+    for measure in (*measures.MEASURES, *upstream.MEASURES, sessions.sessions, follow.follow):
         for row in measure():
             mark = "" if row.figure <= row.bound else "  MISSED"
             missed += bool(mark)

@@ -133,9 +133,25 @@ def test_a_watch_names_the_store_of_its_watcher(tmp_path: Path) -> None:
         assert {report.delivery.reason for report in log.cursors()} == {"yes"}
 
 
-def test_where_the_store_is_in_doubt_it_is_copied_or_unknown(tmp_path: Path) -> None:
+def test_a_configured_store_is_named_and_decides_delivery(tmp_path: Path) -> None:
     file = openclaw_file(tmp_path / "state" / "openclaw.sqlite")
     (tmp_path / "openclaw.json").write_text('{ session: { store: "/elsewhere/{agentId}.json" } }')
+    with SignalLog(file, change=True) as log:
+        log.watch(PARENT, CHILD)
+        log.watch(OTHER, CHILD, store_path="/old/work.sqlite")
+        found = {
+            report.cursor.watcher: (report.cursor.store_path, report.delivery.reason)
+            for report in log.cursors()
+        }
+    assert found == {
+        PARENT: ("/elsewhere/main.sqlite", "yes"),
+        OTHER: ("/old/work.sqlite", "other store"),
+    }
+
+
+def test_where_the_store_is_in_doubt_it_is_copied_or_unknown(tmp_path: Path) -> None:
+    file = openclaw_file(tmp_path / "state" / "openclaw.sqlite")
+    (tmp_path / "openclaw.json").write_text('{ session: { store: "/elsewhere/{agentId}.json" ')
     with SignalLog(file, change=True) as log:
         log.watch(PARENT, CHILD, store_path="/elsewhere/main.sqlite")
         log.watch(PARENT, OTHER)

@@ -77,6 +77,8 @@ def test_a_key_is_parsed_after_folding(key: str, parsed: tuple[str, str] | None)
         (" Solo_Agent ", "solo_agent"),
         ("a b!c", "a-b-c"),
         ("--x--", "x"),
+        ("a-", "a-"),
+        ("_a", "_a"),
         ("***", "main"),
         ("", "main"),
         ("\u00e9t\u00e9", "t"),
@@ -118,3 +120,36 @@ def test_a_key_belongs_to_its_own_agent_or_to_the_one_that_is_named() -> None:
 )
 def test_sub_agents_are_known_by_their_key(key: str, is_subagent: bool) -> None:
     assert keys.is_subagent(key) is is_subagent
+
+
+@pytest.mark.parametrize(
+    ("text", "account"),
+    [
+        ("Biz-Account", "biz-account"),
+        ("T 01/\u00d1", "t-01"),
+        ("", "default"),
+        ("\u00d1", "default"),
+        ("__proto__", "default"),
+        ("Constructor", "default"),
+        ("prototype", "default"),
+        ("prototypes", "prototypes"),
+    ],
+)
+def test_an_account_is_normalised(text: str, account: str) -> None:
+    assert keys.normalize_account_id(text) == account
+
+
+@pytest.mark.parametrize(
+    ("key", "malformed"),
+    [
+        ("agent:main:x", False),
+        ("main", False),
+        ("agents:main", False),
+        ("", False),
+        ("agent:", True),
+        ("AGENT:main", True),
+        ("agent:main::x", True),
+    ],
+)
+def test_a_key_that_only_begins_as_an_agents_is_malformed(key: str, malformed: bool) -> None:
+    assert keys.is_malformed(key) is malformed

@@ -29,7 +29,7 @@ ALLOWED = {
     "sidecar": {"errors", "model", "results"},
     "report": {"errors", "model", "results", "timespec"},
     "log": _RULES | {"sidecar", "upstream"},
-    "__init__": _RULES | {"log", "upstream"},
+    "__init__": _RULES | {"log", "sessions", "upstream"},
     "cli": _RULES | {"__init__", "log", "report", "runs", "sessions", "sidecar", "upstream"},
     "__main__": {"cli"},
 }
