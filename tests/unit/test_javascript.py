@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from openclaw_state.core import javascript
+from openclaw_state.core import javascript, jsontext
 
 
 @pytest.mark.parametrize(
@@ -35,13 +35,13 @@ def test_arithmetic_makes_nothing_of_other_values(value: Any) -> None:
 
 
 def test_only_finite_numbers_are_numbers() -> None:
-    assert all(map(javascript.is_number, (0, -1, 2.5)))
-    assert not any(map(javascript.is_number, (True, None, "1", math.nan, math.inf)))
+    assert all(map(javascript.is_finite, (0, -1, 2.5)))
+    assert not any(map(javascript.is_finite, (True, None, "1", math.nan, math.inf)))
 
 
 def test_an_object_lists_array_indices_first() -> None:
     names = ["b", "10", "01", "9", "4294967295", "4294967294", "a", "0", "-1", "1.5"]
-    assert javascript.own_keys(names) == [
+    assert jsontext.own_keys(names) == [
         "0",
         "9",
         "10",
