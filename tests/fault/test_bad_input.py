@@ -165,7 +165,7 @@ REFUSALS = [
     Refusal(("list", "--nonsense"), "no such option: --nonsense"),
     Refusal(("list", "--\x1b[2J"), r"no such option: --\\x1b\[2J"),
     Refusal(("record", CHILD), "missing option '--kind'"),
-    Refusal(("forget",), "missing argument"),
+    Refusal(("forget",), "say which sessions"),
     Refusal(("list", CHILD), "unexpected extra argument"),
     Refusal(("list", "-n"), "requires an argument"),
     Refusal(("list", "--format", "yaml"), "--format is one of text, json, jsonl, tsv"),
