@@ -7,6 +7,7 @@ import shutil
 import sqlite3
 import subprocess
 import sys
+import tarfile
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from functools import partial
@@ -142,6 +143,18 @@ class Script:
 
 
 run_python = partial(subprocess.run, cwd=ROOT, capture_output=True, text=True, check=True)
+
+
+def unpack_state_directory(archive: Path, folder: Path) -> Path:
+    """The state directory in an archive of one, laid out in a folder with ordinary modes."""
+    with tarfile.open(archive) as packed:
+        for member in packed:
+            _, _, name = member.name.partition("/")
+            content = packed.extractfile(member)
+            if content is not None:
+                (folder / name).parent.mkdir(parents=True, exist_ok=True)
+                (folder / name).write_bytes(content.read())
+    return folder
 
 
 def copy_tree(source: Path, target: Path) -> Path:

@@ -6,7 +6,6 @@ import hashlib
 import json
 import shutil
 import sqlite3
-import tarfile
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -18,7 +17,7 @@ from openclaw_state import SignalLog
 from tests.cli.conftest import StateDir
 from tests.cli.harness import Cli
 from tests.sessions import HOUR, AgentStore
-from tests.support import CHILD, PARENT, Clock, T, change, goal
+from tests.support import CHILD, PARENT, Clock, T, change, copy_tree, goal, unpack_state_directory
 
 OURS = {"stateVersion", "watchers", "pending", "freshness", "archivedAt", "archiveReason", "inconsistent"}
 
@@ -40,7 +39,7 @@ def keys_of(document: Any) -> list[str]:
 
 def test_the_list_is_the_one_that_openclaw_printed(peer: Path, tmp_path: Path) -> None:
     live = peer / "agent-loop-live"
-    shutil.copytree(live / "statedir", tmp_path / "state-dir", copy_function=shutil.copyfile)
+    copy_tree(live / "statedir", tmp_path / "state-dir")
     shutil.copyfile(live / "openclaw.json", tmp_path / "state-dir" / "openclaw.json")
     cli = Cli(tmp_path / "state-dir" / "state" / "openclaw.sqlite")
     cli.now = 1_796_071_849_678
@@ -68,9 +67,7 @@ def _sums(folder: Path) -> dict[str, str]:
 
 
 def test_a_real_state_directory_is_read_and_left_as_it_was(peer: Path, tmp_path: Path) -> None:
-    with tarfile.open(peer / "peer-statedir.tar.gz") as archive:
-        archive.extractall(tmp_path, filter="data")
-    folder = tmp_path / "peer-statedir"
+    folder = unpack_state_directory(peer / "peer-statedir.tar.gz", tmp_path / "unpacked")
     before = _sums(folder)
     cli = Cli(folder / "state" / "openclaw.sqlite")
     found = cli.json("sessions", "list", "--all-agents", "--limit", "all")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tarfile
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +10,7 @@ import pytest
 from openclaw_state import SignalLog
 from tests.cli.agents import Agents
 from tests.cli.harness import Cli
-from tests.support import DAY, PARENT, Clock, T, change, goal, openclaw_file
+from tests.support import DAY, PARENT, Clock, T, change, goal, openclaw_file, unpack_state_directory
 
 PROBE = "agent:main:explicit:model-run-11111111-1111-4111-8111-111111111111"
 OLD = {"updatedAt": T - 40 * DAY}
@@ -252,9 +251,8 @@ def test_stores_of_openclaw_have_plans_and_stay_as_they_are(
 def test_a_state_directory_of_openclaw_has_a_plan_for_each_agent(
     cli: Cli, peer: Path, tmp_path: Path
 ) -> None:
-    with tarfile.open(peer / "peer-statedir.tar.gz") as archive:
-        archive.extractall(tmp_path, filter="data")
-    found = cli.json("sessions", "cleanup", "--all-agents", "--state-dir", tmp_path / "peer-statedir")
+    folder = unpack_state_directory(peer / "peer-statedir.tar.gz", tmp_path / "unpacked")
+    found = cli.json("sessions", "cleanup", "--all-agents", "--state-dir", folder)
     assert [one["agentId"] for one in found["stores"]] == ["main", "work"]
     assert all(one["rules"]["set"] == "2026.9" for one in found["stores"])
 

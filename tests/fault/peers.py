@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import tarfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from hashlib import sha256
@@ -16,7 +15,17 @@ import pytest
 from openclaw_state import SignalLog
 from tests.cli.harness import Outcome
 from tests.fault.console import invoke
-from tests.support import CHILD, PARENT, Clock, Script, change, copy_tree, goal, openclaw_file
+from tests.support import (
+    CHILD,
+    PARENT,
+    Clock,
+    Script,
+    change,
+    copy_tree,
+    goal,
+    openclaw_file,
+    unpack_state_directory,
+)
 
 # Half a day after the newest events of 2026.9.6, a month after those of the older releases.
 NOW = 1_802_721_600_000
@@ -141,13 +150,7 @@ def _live(peer: Path, folder: Path) -> Found:
 
 
 def _archived(peer: Path, folder: Path) -> Found:
-    with tarfile.open(peer / "peer-statedir.tar.gz") as archive:
-        for member in archive:
-            top, _, name = member.name.partition("/")
-            content = archive.extractfile(member)
-            if top == "peer-statedir" and content is not None:
-                (folder / name).parent.mkdir(parents=True, exist_ok=True)
-                (folder / name).write_bytes(content.read())
+    unpack_state_directory(peer / "peer-statedir.tar.gz", folder)
     return Found(folder / "state" / "openclaw.sqlite", ("--state-dir", str(folder)), folder, folder, NOW)
 
 
